@@ -1,0 +1,244 @@
+"""The clone: the deployed source as every call sees it, made without copying or touching the original."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from .deployment import PYPI, Deployment
+from .errors import SandboxUnavailable
+from .layer import Layer
+from .patches import Patch, apply_patches, located, read_patches
+from .wheel import fetch_source
+
+FICLONE = 0x40049409
+"""ioctl that makes a file share its blocks with another (linux/fs.h); refused where the file system can't."""
+
+
+@dataclass(frozen=True)
+class View:
+    """One tree as the sandbox shows it: an original that is never written, and a layer of changed files over it."""
+
+    lower: Path
+    layer: Path | None = None
+
+
+@dataclass(frozen=True)
+class Clone:
+    """What `/clone` and `/stock` are.
+
+    Attributes:
+        tree: the deployed source.
+        stock: the same release unpatched; None when the deployment doesn't say.
+        patches: the suspects' patches, in the order they were applied or listed.
+        notes: what a reader should know about how the clone came about.
+    """
+
+    tree: View
+    stock: View | None
+    patches: list[Patch]
+    notes: list[str]
+
+    def originals(self) -> list[Path]:
+        """The folders that must come out of a case byte for byte as they went in."""
+        return sorted({self.tree.lower} | ({self.stock.lower} if self.stock else set()))
+
+    def digest(self) -> str:
+        """SHA-256 over everything a call can see: both originals and the layers over them."""
+        views = [self.tree, *([self.stock] if self.stock else [])]
+        roots = [root for view in views for root in (view.lower, view.layer)]
+        digests = {root: tree_digest(root) for root in set(roots) if root}
+        return hashlib.sha256("\n".join(digests.get(root, "-") if root else "-" for root in roots).encode()).hexdigest()
+
+
+def make_clone(deployment: Deployment, layers: Path) -> Clone:
+    """Build the clone of a deployment; patched files are written below `layers`, nothing else is copied.
+
+    Raises:
+        ConfigError: the description contradicts itself or names what doesn't exist.
+        PatchError: a patch can't be read or doesn't apply.
+        WheelError: `stock: pypi:…` can't be fetched.
+    """
+    patches = [p for entry in deployment.patches for p in read_patches(entry)]
+    _refuse_twins(deployment, patches)
+    tree, stock, notes = _views(deployment, layers, patches)
+    views = [tree, *([stock] if stock else [])]
+    roots = [root for view in views for root in (view.lower, view.layer) if root]
+
+    def has(name: str) -> bool:
+        return any(os.path.lexists(root / name) for root in roots)
+
+    return Clone(tree, stock, [replace(p, files=located(p, has)) for p in patches], notes)
+
+
+def _views(deployment: Deployment, layers: Path, patches: list[Patch]) -> tuple[View, View | None, list[str]]:
+    """The deployed tree, the stock tree, and notes for a reader."""
+    stock = _stock_root(deployment)
+    if deployment.tree is None:
+        assert stock is not None  # Deployment refuses a description without either
+        layer, notes = _layer(stock, layers / "patched", patches, reverse=False)
+        return View(stock, layer), View(stock), notes
+    if stock is not None or not patches:
+        return View(deployment.tree), View(stock) if stock else None, []
+    layer, notes = _layer(deployment.tree, layers / "unpatched", patches, reverse=True)
+    return View(deployment.tree), View(deployment.tree, layer), notes
+
+
+def _stock_root(deployment: Deployment) -> Path | None:
+    if deployment.stock is None:
+        return None
+    if deployment.stock.startswith(PYPI):
+        return fetch_source(deployment.stock.removeprefix(PYPI))
+    return Path(deployment.stock)
+
+
+def _refuse_twins(deployment: Deployment, patches: list[Patch]) -> None:
+    seen: dict[str, Patch] = {}
+    for patch in patches:
+        other = seen.setdefault(patch.id, patch)
+        if other is not patch:
+            text = f"{other.path} and {patch.path} are both called {patch.id!r}; give one an `id` of its own"
+            raise deployment.problem(text, "patches")
+
+
+def _layer(root: Path, folder: Path, patches: list[Patch], *, reverse: bool) -> tuple[Path | None, list[str]]:
+    if not patches:
+        return None, []
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    notes = apply_patches(Layer(root, folder), patches, reverse=reverse)
+    return folder, notes
+
+
+def tree_digest(root: Path) -> str:
+    """SHA-256 over names, kinds, executable bits and contents of everything below `root`, `.git` folders apart.
+
+    Symbolic links count by their target and are not followed; devices, pipes and sockets by their kind.
+    """
+    total = hashlib.sha256()
+    for relative, path, info in walk(root):
+        kind = f"{stat.S_IFMT(info.st_mode):o}:{info.st_mode & 0o111:o}".encode()
+        for part in (os.fsencode(relative), kind, _content(path, info)):
+            total.update(len(part).to_bytes(8) + part)
+    return total.hexdigest()
+
+
+def _content(path: str, info: os.stat_result) -> bytes:
+    if stat.S_ISLNK(info.st_mode):
+        return os.fsencode(os.readlink(path))
+    if not stat.S_ISREG(info.st_mode):
+        return b""
+    try:
+        with open(path, "rb", buffering=0) as stream:
+            return hashlib.file_digest(stream, "sha256").digest()
+    except OSError:
+        return f"unreadable:{info.st_size}:{info.st_mtime_ns}".encode()
+
+
+def walk(root: Path) -> Iterator[tuple[str, str, os.stat_result]]:
+    """Everything below `root` in name order as (relative path, path, lstat), links not followed, `.git` left out.
+
+    A folder that can't be listed, and what vanishes from a live tree meanwhile, is passed over.
+    """
+    pending = [(str(root), "")]
+    while pending:
+        folder, prefix = pending.pop()
+        below: list[tuple[str, str]] = []
+        for entry in _entries(folder):
+            try:
+                info = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue
+            is_folder = stat.S_ISDIR(info.st_mode)
+            if is_folder and entry.name == ".git":
+                continue
+            yield prefix + entry.name, entry.path, info
+            if is_folder:
+                below.append((entry.path, f"{prefix}{entry.name}/"))
+        pending += reversed(below)
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    with contextlib.suppress(PermissionError, FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        return sorted(entries, key=lambda e: os.fsencode(e.name))
+    return []
+
+
+def copy_view(view: View, target: Path) -> None:
+    """Copy a view to `target`, sharing blocks with the original where the file system can.
+
+    For machines where no overlay can be had, and for calls that must write to files owned by someone else. What can't
+    be read stays there as something that can't be read, so that a search says that it left it out.
+
+    Raises:
+        SandboxUnavailable: `target` lies inside the tree itself, or there is no room.
+    """
+    if target.resolve().is_relative_to(view.lower.resolve()):
+        raise SandboxUnavailable(f"{target} lies inside {view.lower}, so it can't hold a copy of it")
+    try:
+        _copy_tree(view.lower, target)
+        if view.layer:
+            _copy_tree(view.layer, target)
+    except OSError as error:
+        raise SandboxUnavailable(f"{view.lower} can't be copied to {target}: {error}") from error
+
+
+def _copy_tree(source: Path, target: Path) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    for relative, path, info in walk(source):
+        place, mode = target / relative, info.st_mode
+        if stat.S_ISDIR(mode):
+            _copy_folder(path, place)
+            continue
+        _clear(place)
+        if stat.S_ISLNK(mode):
+            place.symlink_to(os.readlink(path))
+        elif stat.S_ISREG(mode):
+            _copy_file(path, place, mode)
+        elif stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+            os.mknod(place, mode)
+        # Devices stay out: a character device 0:0 is a whiteout, which hides what it replaces.
+
+
+def _clear(place: Path) -> None:
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)
+
+
+def _copy_folder(source: str, target: Path) -> None:
+    if not target.is_dir() or target.is_symlink():
+        _clear(target)
+        target.mkdir()
+    if not os.access(source, os.R_OK | os.X_OK):
+        target.chmod(0)
+
+
+def _copy_file(source: str, target: Path, mode: int) -> None:
+    with target.open("wb") as write:
+        try:
+            with open(source, "rb") as read:
+                if not _shares_blocks(write.fileno(), read.fileno()):
+                    shutil.copyfileobj(read, write, 1 << 20)
+        except PermissionError:
+            mode = 0
+        os.fchmod(write.fileno(), stat.S_IMODE(mode) | (stat.S_IWUSR if mode else 0))
+
+
+def _shares_blocks(target: int, source: int) -> bool:
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        fcntl.ioctl(target, FICLONE, source)
+    except OSError:
+        return False
+    return True
