@@ -1,0 +1,1 @@
+"""Tools: one file each, and the one function that calls them."""
