@@ -1,0 +1,1 @@
+"""Playbooks: their schema, their language, and the ones that come with sleuth."""
