@@ -1,0 +1,1 @@
+"""The investigation: graph, policies, case file, gate, exports, command line."""

@@ -1,0 +1,65 @@
+"""`sleuth tool NAME ARGS`: make one call by hand, as a case would, and print what it found."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from ...sandbox.backends import open_sandbox
+from ...sandbox.clone import make_clone
+from ...sandbox.deployment import load_deployment
+from ...sandbox.errors import UsageError
+from ...tools.base import Status, ToolContext
+from ...tools.call import Caller, ToolResult
+from ...tools.registry import UnknownTool, get_tool
+from ..exitcodes import ExitCode
+from ..plain import visible
+from ..store import CaseFolder
+from .common import add_deployment, overrides
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of this command."""
+    parser.add_argument("name", metavar="NAME", help="the tool")
+    parser.add_argument("args", nargs="?", default="{}", metavar="ARGS", help="its arguments as a JSON object")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    add_deployment(parser)
+
+
+def main(options: argparse.Namespace) -> int:
+    """Make the call; nothing is recorded."""
+    try:
+        tool, args = get_tool(options.name), json.loads(options.args)
+    except UnknownTool as error:
+        raise UsageError(str(error)) from error
+    except ValueError as error:
+        raise UsageError(f'ARGS must be a JSON object, such as \'{{"pattern": "x"}}\': {error}') from error
+    if not isinstance(args, dict):
+        raise UsageError(f"ARGS must be a JSON object, not a {type(args).__name__}")
+    given = overrides(options)
+    deployment = load_deployment(options.deployment, stock=given.get("stock"), tree=given.get("tree"))
+    with tempfile.TemporaryDirectory(prefix="sleuth-") as scratch:
+        folder = CaseFolder(Path(scratch))
+        for path in (folder.artefacts, folder.scratch, folder.layers):
+            path.mkdir()
+        clone = make_clone(deployment, folder.layers)
+        backend, limits = deployment.sandbox.backend, deployment.sandbox.limits.limits()
+        sandbox = open_sandbox(backend, clone, folder.scratch, limits)
+        result = Caller(ToolContext(sandbox, deployment), folder.keep, folder.scratch).call(tool, args)
+        return _print(result, folder, options.json)
+
+
+def _print(result: ToolResult, folder: CaseFolder, as_json: bool) -> int:
+    failed = result.status not in (Status.OK, Status.NO_DATA)
+    if as_json and result.data:
+        sys.stdout.write(folder.read(result.data).decode() + "\n")
+    else:
+        whole = next((a for a in result.artefacts if a.name == "text.txt"), None)
+        text = folder.read(whole.digest).decode("utf-8", "surrogatepass") if whole else result.text
+        print(visible(text), file=sys.stderr if failed else sys.stdout)
+    if result.truncated:
+        print(f"shortened: {result.truncated}", file=sys.stderr)
+    return ExitCode.FAILED if failed else ExitCode.CLEAN
