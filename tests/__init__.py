@@ -1,0 +1,1 @@
+"""Everything that `make test` runs."""

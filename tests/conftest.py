@@ -1,0 +1,1 @@
+"""Settings that hold for every test."""

@@ -1,0 +1,1 @@
+"""Tests that run `sleuth` as a user does."""
