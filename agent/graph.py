@@ -77,7 +77,7 @@ class Nodes:
     def rank(self, state: Cursor) -> dict[str, Any]:
         """List the suspects and raise the hypotheses."""
         if not self.case.suspects:
-            self.emit(self.ends.suspects(self._make))
+            self.emit(self.ends.suspects(self._make_if_allowed))
         for hypothesis in self.policy.hypotheses(self.case):
             if hypothesis.id not in self.case.hypotheses:
                 self.emit(hypothesis)
@@ -103,10 +103,18 @@ class Nodes:
     def approve(self, state: Cursor) -> dict[str, Any]:
         """Have each call allowed or denied before anything of it runs."""
         for call in self._open_calls():
-            refusal = self.approver.refusal(call)
-            if refusal:
-                self._finish(call, ToolResult(status=Status.DENIED, text=refusal))
+            self._deny(call)
         return {}
+
+    def _deny(self, call: Call) -> None:
+        """Record a refused call as one that gave no answer."""
+        refusal = self.approver.refusal(call)
+        if refusal and call.key not in self.case.results:
+            self._finish(call, ToolResult(status=Status.DENIED, text=refusal))
+
+    def _make_if_allowed(self, call: Call) -> ToolResult:
+        self._deny(call)
+        return self._make(call)
 
     def act(self, state: Cursor) -> dict[str, Any]:
         """Make the calls that have no result yet."""
@@ -171,5 +179,14 @@ def build(
 def run(graph: CompiledStateGraph[Cursor, None, Cursor, Cursor], case: str) -> None:
     """Run the graph from where its checkpoint stands, or from the start, to the end."""
     config: RunnableConfig = {"configurable": {"thread_id": case}, "recursion_limit": 1_000_000}
-    begun = bool(graph.get_state(config).next)
-    graph.invoke(None if begun else Cursor(case=case, at=""), config, durability="sync")
+    graph.invoke(None if _begun(graph, config) else Cursor(case=case, at=""), config, durability="sync")
+
+
+def _begun(graph: CompiledStateGraph[Cursor, None, Cursor, Cursor], config: RunnableConfig) -> bool:
+    """Whether a checkpoint says how to go on; one that makes no sense is dropped, since the log knows all it does."""
+    try:
+        return bool(graph.get_state(config).next)
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, there is one cure
+        assert isinstance(graph.checkpointer, BaseCheckpointSaver)
+        graph.checkpointer.delete_thread(config["configurable"]["thread_id"])
+        return False

@@ -21,7 +21,7 @@ def prose(text: str) -> str:
     """`text` as plain words of one Markdown line: no tag, link, entity, formula, list or heading comes out of it."""
     flat = visible(" ".join(text.split()))
     escaped = re.sub(r"([\\`*_\[\]<>#|&~$!])|(?<=\w)(?=://|@)|(?<=\bwww)(?=\.)", lambda m: f"\\{m[1] or ''}", flat)
-    return re.sub(r"^(\d*)([-+=.)])", r"\1\\\2", escaped)
+    return re.sub(r"^(\d*)([-+=.)])(?=\s|$|[-=])", r"\1\\\2", escaped)
 
 
 def code(text: str) -> str:

@@ -15,7 +15,7 @@ from ..playbooks.loader import Loaded
 from ..sandbox.backends import open_sandbox
 from ..sandbox.clone import make_clone, tree_digest
 from ..sandbox.deployment import Deployment, load_deployment
-from ..sandbox.errors import SandboxError, UsageError
+from ..sandbox.errors import PatchError, SandboxError, UsageError
 from ..tools.base import ToolContext
 from ..tools.call import Caller
 from ..tools.redact import redact_value
@@ -111,9 +111,13 @@ def resume(folder: CaseFolder, options: Options) -> CaseFolder:
     )
     _refuse_other(folder, "playbook", loaded.digest, opened.playbook_digest)
     _refuse_other(folder, "description", description_digest(deployment), opened.description_digest)
-    with _Run(folder, deployment, loaded, opened.params, opened.overrides, options) as run:
-        run.reopen()
-        run.work()
+    try:
+        with _Run(folder, deployment, loaded, opened.params, opened.overrides, options) as run:
+            run.reopen()
+            run.work()
+    except PatchError as error:  # it did apply when the case was opened
+        text = f"{folder.id}: the source or one of its patches changed since this case was opened: {error}"
+        raise CaseError(text) from error
     return folder
 
 

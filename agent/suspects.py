@@ -39,7 +39,7 @@ def list_suspects(clone: Clone, make_call: MakeCall, read: Callable[[str], bytes
         SuspectsUnknown: the comparison with stock failed.
     """
     if clone.patches:
-        return [_of_patch(patch) for patch in clone.patches]
+        return [_of_patch(patch, told_apart=clone.steps is not None) for patch in clone.patches]
     if clone.stock and clone.stock.lower != clone.tree.lower:
         found = _of_differences(clone.digest(), make_call, read)
         if found:
@@ -47,10 +47,11 @@ def list_suspects(clone: Clone, make_call: MakeCall, read: Callable[[str], bytes
     return [Suspect(id="source", title="the source as a whole; no patches are named", is_source=True)]
 
 
-def _of_patch(patch: Patch) -> Suspect:
+def _of_patch(patch: Patch, *, told_apart: bool) -> Suspect:
     lines = [line.value.rstrip("\n") for f in patch.parsed() for hunk in f for line in hunk if line.line_type in "+-"]
     changed = "\n".join(lines).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return Suspect(id=patch.id, title=patch.title, files=patch.files, changed=changed)
+    own = patch.id if told_apart else None
+    return Suspect(id=patch.id, title=patch.title, files=patch.files, changed=changed, patch=own)
 
 
 def _of_differences(clone: str, make_call: MakeCall, read: Callable[[str], bytes]) -> list[Suspect]:

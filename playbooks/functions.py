@@ -108,9 +108,9 @@ def _join(separator: Any, items: Any) -> str:
     return shown(separator).join(map(shown, items_of(items)))
 
 
-def _last_name(dotted: Any) -> str:
-    """What stands behind a dotted name's last dot."""
-    return shown(dotted).rpartition(".")[2]
+def _called(scope: Any) -> str:
+    """The name by which a function is called, from its dotted name: for `A.b` that is `b`, for `A.__init__` it is `A`."""
+    return shown(scope).removesuffix(".__init__").rpartition(".")[2]
 
 
 def _len(items: Any) -> int:
@@ -168,7 +168,7 @@ def _unique(items: Any) -> Any:
     return list(dict.fromkeys(items_of(items)))
 
 
-_TEXTS = (_basename, _endswith, _escape, _head, _identifiers, _join, _last_name, _lower, _matches, _startswith, _str)
+_TEXTS = (_basename, _called, _endswith, _escape, _head, _identifiers, _join, _lower, _matches, _startswith, _str)
 _LISTS = (_all, _any, _len, _list, _max, _min, _sorted, _sum, _unique)
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "first": _first,

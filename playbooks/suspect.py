@@ -13,6 +13,7 @@ class Suspect(BaseModel):
         title: what it claims to do.
         files: files it touches, relative to the clone's root where they could be matched to it.
         changed: its added and removed lines, one a line, without their marks.
+        patch: the id under which `diff` tells its changes from other patches'; null when there is no patch file.
         is_source: there is no patch: the source as a whole is under suspicion.
     """
 
@@ -22,4 +23,5 @@ class Suspect(BaseModel):
     title: str = ""
     files: list[str] = []
     changed: str = ""
+    patch: str | None = None
     is_source: bool = False

@@ -15,6 +15,9 @@ CLONE = "/clone"
 STOCK = "/stock"
 """Where the stock source lies inside every sandbox, when the deployment names one."""
 
+PATCHES = "/patches"
+"""Where each patch's own files lie inside every sandbox, as it found and left them: `<id>/before/`, `<id>/after/`."""
+
 
 @dataclass(frozen=True)
 class Limits:

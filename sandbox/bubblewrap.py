@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
-from .base import CLONE, STOCK, Command, Completed, Guarantee, Limits, Sandbox
+from .base import CLONE, PATCHES, STOCK, Command, Completed, Guarantee, Limits, Sandbox
 from .binaries import START_SECONDS, Binary, find_binary, find_rg
 from .cgroup import find_parent, join, process_group
 from .clone import Clone, View, copy_view, walk
@@ -61,6 +61,7 @@ class Bubblewrap(Sandbox):
         self.notes: list[str] = []
         self._tree = self._show(clone.tree, CLONE)
         self._stock = self._show(clone.stock, STOCK) if clone.stock else []
+        self._patches = ["--ro-bind", str(clone.steps), PATCHES] if clone.steps else []
 
     def scoped(self, scratch: Path) -> Self:
         """The same sandbox with its outputs in another folder, so that one call's files can be dropped together."""
@@ -120,7 +121,8 @@ class Bubblewrap(Sandbox):
 
     def _options(self, command: Command, tree: list[str]) -> list[str]:
         options = [self.binary.path, *ISOLATE, "--proc", "/proc", "--dev", "/dev"]
-        options += [*ROOM, "/dev/shm", *ROOM, "/tmp", *_system(), *tree, *self._stock, "--ro-bind", find_rg(), RG]
+        options += [*ROOM, "/dev/shm", *ROOM, "/tmp", *_system(), *tree, *self._stock, *self._patches]
+        options += ["--ro-bind", find_rg(), RG]
         for mount in command.mounts:
             options += ["--ro-bind", str(mount.source), mount.target]
         for name, value in {**ENVIRONMENT, **command.env}.items():

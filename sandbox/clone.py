@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .applying import apply_patches
 from .deployment import PYPI, Deployment
-from .errors import SandboxUnavailable
+from .errors import PatchError, SandboxUnavailable
 from .layer import Layer
-from .patches import Patch, apply_patches, located, read_patches
+from .patches import Patch, located, read_patches
 from .wheel import fetch_source
 
 FICLONE = 0x40049409
@@ -40,12 +41,14 @@ class Clone:
         stock: the same release unpatched; None when the deployment doesn't say.
         patches: the suspects' patches, in the order they were applied or listed.
         notes: what a reader should know about how the clone came about.
+        steps: what `/patches` is; None when the patches can't be told apart, or there are none.
     """
 
     tree: View
     stock: View | None
     patches: list[Patch]
     notes: list[str]
+    steps: Path | None = None
 
     def originals(self) -> list[Path]:
         """The folders that must come out of a case byte for byte as they went in."""
@@ -69,6 +72,8 @@ def make_clone(deployment: Deployment, layers: Path) -> Clone:
     """
     patches = [p for entry in deployment.patches for p in read_patches(entry)]
     _refuse_twins(deployment, patches)
+    steps = layers / "patches"
+    shutil.rmtree(steps, ignore_errors=True)
     tree, stock, notes = _views(deployment, layers, patches)
     views = [tree, *([stock] if stock else [])]
     roots = [root for view in views for root in (view.lower, view.layer) if root]
@@ -76,7 +81,8 @@ def make_clone(deployment: Deployment, layers: Path) -> Clone:
     def has(name: str) -> bool:
         return any(os.path.lexists(root / name) for root in roots)
 
-    return Clone(tree, stock, [replace(p, files=located(p, has)) for p in patches], notes)
+    patches = [replace(p, files=located(p, has)) for p in patches]
+    return Clone(tree, stock, patches, notes, steps if steps.is_dir() else None)
 
 
 def _views(deployment: Deployment, layers: Path, patches: list[Patch]) -> tuple[View, View | None, list[str]]:
@@ -86,10 +92,21 @@ def _views(deployment: Deployment, layers: Path, patches: list[Patch]) -> tuple[
         assert stock is not None  # Deployment refuses a description without either
         layer, notes = _layer(stock, layers / "patched", patches, reverse=False)
         return View(stock, layer), View(stock), notes
-    if stock is not None or not patches:
-        return View(deployment.tree), View(stock) if stock else None, []
+    if stock is not None:
+        return View(deployment.tree), View(stock), _take_apart(deployment.tree, layers, patches)
+    if not patches:
+        return View(deployment.tree), None, []
     layer, notes = _layer(deployment.tree, layers / "unpatched", patches, reverse=True)
     return View(deployment.tree), View(deployment.tree, layer), notes
+
+
+def _take_apart(tree: Path, layers: Path, patches: list[Patch]) -> list[str]:
+    """Take the patches out of a tree that holds them, only to see what each one changed."""
+    try:
+        return _layer(tree, layers / "unpatched", patches, reverse=True)[1]
+    except PatchError as error:
+        shutil.rmtree(layers / "patches", ignore_errors=True)
+        return [f"the patches can't be told apart in {tree}: {error}"]
 
 
 def _stock_root(deployment: Deployment) -> Path | None:
@@ -114,7 +131,7 @@ def _layer(root: Path, folder: Path, patches: list[Patch], *, reverse: bool) -> 
         return None, []
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    notes = apply_patches(Layer(root, folder), patches, reverse=reverse)
+    notes = apply_patches(Layer(root, folder), patches, reverse=reverse, steps=folder.parent / "patches")
     return folder, notes
 
 
@@ -196,7 +213,7 @@ def _copy_tree(source: Path, target: Path) -> None:
     for relative, path, info in walk(source):
         place, mode = target / relative, info.st_mode
         if stat.S_ISDIR(mode):
-            _copy_folder(path, place)
+            _copy_folder(path, place, mode)
             continue
         _clear(place)
         if stat.S_ISLNK(mode):
@@ -215,12 +232,16 @@ def _clear(place: Path) -> None:
         place.unlink(missing_ok=True)
 
 
-def _copy_folder(source: str, target: Path) -> None:
+def _copy_folder(source: str, target: Path, mode: int) -> None:
     if not target.is_dir() or target.is_symlink():
         _clear(target)
         target.mkdir()
-    if not os.access(source, os.R_OK | os.X_OK):
-        target.chmod(0)
+    target.chmod(_ours(mode, 0o700) if os.access(source, os.R_OK | os.X_OK) else 0)
+
+
+def _ours(mode: int, rights: int) -> int:
+    """The mode of a copy. What a plain user could read may have been someone else's; root has no rights inside."""
+    return stat.S_IMODE(mode) | (stat.S_IWUSR if os.geteuid() == 0 else rights)
 
 
 def _copy_file(source: str, target: Path, mode: int) -> None:
@@ -229,9 +250,9 @@ def _copy_file(source: str, target: Path, mode: int) -> None:
             with open(source, "rb") as read:
                 if not _shares_blocks(write.fileno(), read.fileno()):
                     shutil.copyfileobj(read, write, 1 << 20)
+            os.fchmod(write.fileno(), _ours(mode, 0o600))
         except PermissionError:
-            mode = 0
-        os.fchmod(write.fileno(), stat.S_IMODE(mode) | (stat.S_IWUSR if mode else 0))
+            os.fchmod(write.fileno(), 0)
 
 
 def _shares_blocks(target: int, source: int) -> bool:

@@ -52,7 +52,7 @@ class PatchEntry(Section):
     """One patch between stock and deployed: a file, or a folder of `*.patch` and `*.diff` taken in name order."""
 
     path: Path
-    id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._+-]+$")
+    id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")
     """The suspect's name; the file's stem by default."""
     title: str = ""
     """What it claims to do; the patch's Subject line by default."""

@@ -56,6 +56,8 @@ class Layer:
             return Entry(os.readlink(path), mode)
         if path.parent.is_relative_to(self.folder) and stat.S_ISCHR(mode):
             return None
+        if stat.S_ISDIR(mode) and not self._files_below(name):
+            return None
         if not stat.S_ISREG(mode):
             raise PatchError(f"{name}: not a regular file in {self.root}")
         try:
@@ -69,6 +71,7 @@ class Layer:
         Raises:
             PatchError: a folder that isn't empty stands there, or it can't be written.
         """
+        self.read(name)  # refuses a folder that isn't empty
         try:
             place = self._cleared(name)
             if entry.is_link:
@@ -105,16 +108,15 @@ class Layer:
                 folder.unlink()  # a deleted file makes way for a folder
             folder.mkdir(exist_ok=True)
         if place.is_dir() and not place.is_symlink():
-            self._drop_folder(place, name)
+            shutil.rmtree(place)  # `read` has seen that nothing shows through it any more
         place.unlink(missing_ok=True)
         return place
 
-    def _drop_folder(self, place: Path, name: str) -> None:
-        below = (path.relative_to(base) for base in (self.root, self.folder) for path in (base / name).rglob("*"))
-        files = {str(path) for path in below if not (self.root / path).is_dir() and not (self.folder / path).is_dir()}
-        if any(self.read(file) is not None for file in files):
-            raise PatchError(f"{name}: a folder that isn't empty stands there")
-        shutil.rmtree(place)
+    def _files_below(self, name: str) -> bool:
+        """Whether a folder, seen through the layer, still holds a file."""
+        below = {path.relative_to(base) for base in (self.root, self.folder) for path in (base / name).rglob("*")}
+        files = (str(path) for path in below if not any((base / path).is_dir() for base in (self.root, self.folder)))
+        return any(self.read(file) is not None for file in files)
 
 
 def _inside(base: Path, name: str) -> Path:

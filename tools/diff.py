@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import Field
 
-from .base import Outcome, Status, Tool, ToolArgs, ToolContext, ToolData
+from ..sandbox.base import PATCHES
+from .base import Outcome, Status, Tool, ToolArgs, ToolContext, ToolData, ToolError
 from .inside_call import call_inside
 
 TEXT_HUNKS = 60
@@ -18,6 +19,10 @@ class DiffArgs(ToolArgs):
     """What to compare."""
 
     paths: list[str] = Field(default=[], description="Files or folders, relative to the source's root; empty = all.")
+    patch: str | None = Field(
+        default=None,
+        description="A patch's id: compare its files as it found them with what it made of them, nothing else.",
+    )
     kinds: list[str] = Field(
         default=[],
         description="Only hunks with one of these classes, e.g. assertion_removed, dtype_changed; empty = all.",
@@ -130,13 +135,15 @@ class DiffData(ToolData):
     """Files that differ, listed here or not."""
     hunk_count: int
     """Hunks in all differing files, listed here or not."""
+    unclassified: list[str]
+    """Files that differ in ways no class tells: binary, too large, or not classified in time."""
     skipped: list[Skipped]
     ignored: list[str]
     """What is never compared, with counts: .git, __pycache__, *.pyc."""
 
     def control_found(self) -> bool | None:
         """See `ToolData.control_found`: other hunks were seen and classified, just none of the kinds asked for."""
-        return None if self.files else self.hunk_count > 0
+        return None if self.files else self.hunk_count > 0 and not self.unclassified
 
 
 class Diff(Tool[DiffArgs, DiffData]):
@@ -152,7 +159,11 @@ class Diff(Tool[DiffArgs, DiffData]):
 
     def run(self, args: DiffArgs, context: ToolContext) -> Outcome[DiffData]:
         """See `Tool.run`. `no_data` when nothing (of the kinds asked for) differs."""
-        reply = call_inside(context.sandbox, "compare", args.model_dump())
+        request = args.model_dump(exclude={"patch"})
+        if args.patch is not None:
+            request |= {"root": f"{PATCHES}/{args.patch}/after", "stock": f"{PATCHES}/{args.patch}/before"}
+            _known_patch(context, args.patch)
+        reply = call_inside(context.sandbox, "compare", request)
         data = read_reply(reply.value, args.kinds)
         left_out = [str(sentence) for sentence in reply.value["left_out"]]
         return Outcome(
@@ -165,12 +176,18 @@ class Diff(Tool[DiffArgs, DiffData]):
         )
 
 
+def _known_patch(context: ToolContext, patch: str) -> None:
+    seen = call_inside(context.sandbox, "look", {"root": PATCHES, "paths": [f"{patch}/after", f"{patch}/before"]})
+    if seen.value["problems"]:
+        raise ToolError(f"diff: there is no patch {patch!r} whose files can be told apart: {seen.value['problems'][0]}")
+
+
 def read_reply(found: dict[str, Any], kinds: Sequence[str] = ()) -> DiffData:
     """The script's reply as data, with the flat list of changes: those of `kinds`, or all when none are asked for."""
     files = [FileDiff(**_known(row, FileDiff)) for row in found["files"]]
     flat = [_flat(file, hunk, change) for file in files for hunk in file.hunks for change in hunk.changes]
     changes = [change for change in flat if not kinds or change.kind in kinds]
-    names = ("kind_counts", "compared", "identical", "file_count", "hunk_count", "skipped", "ignored")
+    names = ("kind_counts", "compared", "identical", "file_count", "hunk_count", "skipped", "ignored", "unclassified")
     return DiffData(
         files=files,
         changes=changes,

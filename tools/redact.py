@@ -23,6 +23,10 @@ _PATTERNS = [
     rb"(?i:(?P<keep6>--(?:[a-z0-9]+-)*(?:api-key|secret|password|auth-token|hf-token)[= ])[^\s'\"]{4,})",
 ]
 _SECRET = re.compile(b"|".join(_PATTERNS))
+_SIGNS = (b"sk-", b"hf_", b"gh", b"glpat-", b"xox", b"akia", b"asia", b"eyj", b"bearer", b"://", b"-----begin")
+_SIGNS += (b"key", b"secret", b"passwd", b"password", b"token")
+"""Every pattern holds one of these, in some case."""
+_SHORT = 4096
 _MARK = b"<redacted>"
 _BLOCK = 1 << 20
 _LONGEST_KEY = 64 << 10
@@ -60,7 +64,22 @@ def redact_file(source: Path, target: Path) -> None:
 
 
 def _redact_bytes(raw: bytes) -> bytes:
-    return _SECRET.sub(_replacement, raw)
+    """Redact the stretches in which a secret may be; trying every pattern at every byte would take a second a MB."""
+    if len(raw) < _SHORT:
+        return _SECRET.sub(_replacement, raw)
+    out, pending = [], bytearray()
+    follows = in_key = False
+    for line in raw.splitlines(keepends=True):
+        low = line.lower()
+        marked = any(sign in low for sign in _SIGNS)
+        in_key = (in_key or b"-----begin" in low) and b"-----end" not in low
+        if marked or follows or in_key:  # a value may stand on the line after its name
+            pending += line
+        else:
+            out += [_SECRET.sub(_replacement, bytes(pending)), line] if pending else [line]
+            pending.clear()
+        follows = marked
+    return b"".join([*out, _SECRET.sub(_replacement, bytes(pending))])
 
 
 def _replacement(match: re.Match[bytes]) -> bytes:

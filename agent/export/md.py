@@ -81,7 +81,7 @@ def _question(case: CaseFile, chosen: StepChosen) -> Iterator[str]:
         if call is not None:
             yield from _call(case, call, "Control: " if call is chosen.control else "")
     if chosen.problem:
-        yield prose(chosen.problem)
+        yield f"{prose(chosen.problem)}\n"
     for weighed in (w for w in case.weighed if (w.suspect, w.step) == (chosen.suspect, chosen.step)):
         for item in weighed.evidence:
             refused = "" if item.counts else f" *(not counted: {prose(item.why_not)})*"

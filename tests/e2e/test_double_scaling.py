@@ -21,7 +21,7 @@ STORED_NOT_READ = """\
 +++ b/sglang/srt/layers/moe/hash_topk.py
 @@ -43,3 +43,3 @@
          )
- 
+\x20
 -        assert not apply_routed_scaling_factor_on_output, "not implemented"
 +        self.apply_on_output = apply_routed_scaling_factor_on_output
 """
@@ -32,7 +32,7 @@ UNCONDITIONAL = """\
          if is_hip():
              topk_weights = topk_weights.to(torch.float32)
 +        topk_weights = topk_weights * self.routed_scaling_factor
- 
+\x20
 """
 
 

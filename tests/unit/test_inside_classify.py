@@ -213,6 +213,27 @@ def test_a_fragment_that_ends_in_a_docstring_and_starts_in_an_else() -> None:
     assert (found.kind, found.detail) == ("divide_added", "x / s")
 
 
+def test_a_fragment_from_inside_an_import_is_an_import() -> None:
+    old = ["    alpha,", "    gamma,", ")", "from torch import nn"]
+    new = ["    alpha,", "    beta,", "    gamma,", ")", "from torch import nn"]
+    assert [change.kind for change in classify_fragment("a/b.py", old, new)] == ["import_changed"]
+
+
+def test_code_beside_half_a_docstring_is_not_taken_for_text() -> None:
+    old = ["    factor = f(x)", "    out = out", "    return out", "", "def g():", '    """Start of a text']
+    new = ["    factor = f(x)", "    out = out * factor", *old[2:]]
+    assert [change.kind for change in classify_fragment("a/b.py", old, new)] == ["multiply_added"]
+    old = ["    self.a = 1", "    del self.a", '    """']
+    new = ["    self.a = 1", '    """']
+    assert [change.kind for change in classify_fragment("a/b.py", old, new)] != ["docstring_only"]
+
+
+def test_a_fragment_of_nothing_but_docstring_text() -> None:
+    old = ["    The factor is applied once, by the runner.", "    It is never applied by the router."]
+    new = [old[0], "    It is always applied by the router."]
+    assert [change.kind for change in classify_fragment("a/b.py", old, new)] == ["docstring_only"]
+
+
 @pytest.mark.parametrize(
     "lines",
     [

@@ -177,6 +177,21 @@ def test_version_control_and_compiled_files_are_ignored_aloud(trees: tuple[Path,
     assert reply["ignored"] == ["1 × .git folder", "1 × __pycache__ folder", "1 × compiled Python (*.pyc)"]
 
 
+def test_what_no_class_tells_is_listed(trees: tuple[Path, Path]) -> None:
+    put(trees, "a.so", b"\0\1", b"\0\2")
+    put(trees, "big.py", "x = 1\n" * 1000, "x = 2\n" * 1000)
+    put(trees, "fine.py", "x = 1\n", "x = 2\n")
+    put(trees, "last.py", "x = 1\n", "x = 1")
+    put(trees, "empty.py", None, "")
+    put(trees, "mode.sh", "x\n", "x\n")
+    (trees[1] / "mode.sh").chmod(0o755)
+    (trees[0] / "link").symlink_to("a")
+    (trees[1] / "link").symlink_to("b")
+    assert run(trees, max_file_bytes=4096)["unclassified"] == ["a.so", "big.py", "link"]
+    assert run(trees, paths=["fine.py"], seconds=-1)["unclassified"] == ["fine.py"]
+    assert run(trees, paths=["fine.py"])["unclassified"] == []
+
+
 def test_empty_trees_are_compared_and_the_same(trees: tuple[Path, Path]) -> None:
     reply = run(trees)
     assert (reply["compared"], reply["identical"], reply["files"], reply["skipped"]) == (0, 0, [], [])

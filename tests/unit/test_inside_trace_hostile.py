@@ -1,5 +1,6 @@
 """Half-broken and hostile trees: the trace reads what it can and says what it could not."""
 
+import ast
 import os
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,7 @@ class TestChunks:
             'TEXT = """\ndef fake():\n    pass\n"""\n\n\ndef real():\n    pass\n',
             "x = '''\nclass Fake:\n'''\n\n\ndef real(a='''\n)\n'''):\n    return 1\n\ny = 2\n",
             "@wrap(\n'a',\n)\n# note\n@other\nasync def real(\n    a,\n):\n    pass\n",
+            'def real():\n    assert x == \\\n"""\nclass Fake: ...\n"""\n\n\ny = 1\n',
             "def real(\na,\nb):\n    pass\nz = 1\n",
             "x = (1\n@ y)\n\n\ndef real(): pass\n",
             'if a:\n    def inner(): pass\n\n\nclass real:\n    # text\n# more\n    x = \'"""\'\n',
@@ -194,8 +196,6 @@ class TestChunks:
         ],
     )
     def test_the_split_gives_what_the_parser_gives(self, text: str) -> None:
-        import ast
-
         whole = ast.parse(text).body
         module = Module("m.py", text)
         pieces = module.whole.nodes

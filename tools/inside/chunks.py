@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     | '(?:[^'\\\n]|\\.)*'?""",
     re.DOTALL | re.VERBOSE,
 )
-_FLUSH_LEFT = re.compile(r"\n(?=[^\s#)\]}])")
+_FLUSH_LEFT = re.compile(r"(?<!\\)\n(?=[^\s#)\]}])")
 _LONG = ('"""', "'''")
 _HEAD = re.compile(r"(?:async[ \t]+)?(def|class)[ \t]+(\w+)")
 

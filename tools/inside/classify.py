@@ -18,6 +18,8 @@ from .hunks import Block, blocks
 
 TESTS = re.compile(r"(^|/)(tests?|testing|unittests?|unit_tests?)/|(^|/)(test_[^/]*|[^/]*_test|conftest)\.\w+$")
 CONFIGS = frozenset({"json", "yaml", "toml", "ini"})
+MARGINS = (12, 3)
+"""Unchanged lines taken with a hunk that stands alone: many show where it is, few are easier to complete."""
 RULE_FAILURES = (LookupError, ValueError, TypeError, AttributeError, AssertionError, RecursionError, MemoryError)
 FUNCTION = re.compile(r"^(?!\s|//|#|\*|\})[^;=]*?\b([A-Za-z_][\w:]*)\s*\(")
 
@@ -90,24 +92,30 @@ def _parsable(lines: Sequence[str]) -> str:
     return text.removeprefix("\ufeff").encode("utf-8", "replace").decode() + "\n"
 
 
-def _fragment(old: Sequence[str], new: Sequence[str], group: list[Block], margin: int = 3) -> list[Change]:
-    """Classify one hunk by its own lines and a few around it."""
-    a, b = max(0, group[0].old_start - margin), min(len(old), group[-1].old_end + margin)
-    c, d = max(0, group[0].new_start - margin), min(len(new), group[-1].new_end + margin)
-    inner = [Block(x.old_start - a, x.old_end - a, x.new_start - c, x.new_end - c) for x in group]
-    lines = _parsable(old[a:b]).split("\n")[:-1], _parsable(new[c:d]).split("\n")[:-1]
+def _fragment(old: Sequence[str], new: Sequence[str], group: list[Block]) -> list[Change]:
+    """Classify one hunk by its own lines and some around it: as many as parse, else by tokens."""
+    for margin in MARGINS:
+        a, b = max(0, group[0].old_start - margin), min(len(old), group[-1].old_end + margin)
+        c, d = max(0, group[0].new_start - margin), min(len(new), group[-1].new_end + margin)
+        inner = [Block(x.old_start - a, x.old_end - a, x.new_start - c, x.new_end - c) for x in group]
+        lines = _parsable(old[a:b]).split("\n")[:-1], _parsable(new[c:d]).split("\n")[:-1]
+        found = _pieces(lines, inner)
+        if found is not None:
+            break
+    else:
+        found = classify_text(*lines, [inner], "python")[0]
+    return [_moved(change, a, c) for change in found]
+
+
+def _pieces(lines: tuple[list[str], list[str]], inner: list[Block]) -> list[Change] | None:
+    """Changes by syntax between two pieces of code; None when they can't be made to parse."""
     gone = {n for x in inner for n in range(x.old_start, x.old_end)}
     came = {n for x in inner for n in range(x.new_start, x.new_end)}
     sides = parse_fragments(*lines, gone, came)
-    found = None
-    if sides:
-        try:
-            found = classify_python(*sides, [inner])[0]
-        except RecursionError:
-            found = None
-    if found is None:
-        found = classify_text(*lines, [inner], "python")[0]
-    return [_moved(change, a, c) for change in found]
+    try:
+        return classify_python(*sides, [inner])[0] if sides else None
+    except RecursionError:
+        return None
 
 
 def _moved(change: Change, old: int, new: int) -> Change:

@@ -206,7 +206,7 @@ def _replaced(sink: Sink, a: ast.AST, b: ast.AST, at: Place) -> None:
     elif isinstance(a, ast.IfExp) or isinstance(b, ast.IfExp):
         kind = "condition_changed"
     else:
-        kind = at.soft or "value_changed"
+        kind = at.soft if at.soft != "arithmetic_changed" and at.soft else "value_changed"
     sink.say(kind, arrow(a, b), a, b, at)
 
 

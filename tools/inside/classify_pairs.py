@@ -171,7 +171,7 @@ def _score(a: Unit, b: Unit) -> float:
         return 0.0
     targets = a.target, b.target
     if isinstance(a.node, ast.Assign | ast.AnnAssign) and isinstance(b.node, ast.Assign | ast.AnnAssign):
-        bonus = 0.35 if targets[0] == targets[1] else -0.15
+        bonus = 0.35 if targets[0] == targets[1] else -0.3
     elif type(a.node) is type(b.node):
         bonus = 0.25 if targets[0] == targets[1] != "" else 0.0
     else:

@@ -158,7 +158,8 @@ def terms(node: ast.AST, sign: int = 1) -> list[tuple[int, ast.AST]]:
     if isinstance(node, ast.Call) and callee(node) in CALLS["plus"] and isinstance(node.func, ast.Attribute):
         torch = show(node.func.value) in ("torch", "np", "jnp")
         operands = node.args if torch else [node.func.value, *node.args]
-        if len(operands) == 2 and not node.keywords:
+        # `x.add(y)` may as well put y into a set.
+        if (torch or callee(node) != "add") and len(operands) == 2 and not node.keywords:
             other = -sign if callee(node).startswith("sub") else sign
             return terms(operands[0], sign) + terms(operands[1], other)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

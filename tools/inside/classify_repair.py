@@ -17,6 +17,10 @@ OPENINGS = {"(": "_(", "[": "_[", "{": "_ = {"}
 CONTINUES = re.compile(r"^\s*(\.|[+*/%|&^<>=!]|-\s|and\b|or\b|if\b|for\b|in\b|is\b|not in\b)")
 WRAPS = ((f"def {CUT}(", "): pass"), ("_(", ")"), ("_ = {", "}"), ("_ = [", "]"))
 PROSE = re.compile(r"^\s*(- )?[`\w]+( ?\([^()]*\))?: \w|^\s*(Args|Returns|Raises|Note):$|[A-Za-z,.]+ [a-z]+ [a-z]+")
+CODED = re.compile(
+    r"\s=\s|[,(\[{)\]}]\s*$|^\s*(del|return|raise|import|from|def|class|assert|yield|async|await|for|while|if|elif|else|try)\b"
+    r"|^\s*[\w.]+\s*[-+*/]?=|^\s*(@|self\.|\w+\.\w+\()|^\s*\w+: [\w\[\].]+$"
+)
 QUOTES = ('"""', "'''")
 HEADER = f"if {CUT}:"
 TRIES = 6
@@ -53,9 +57,11 @@ def parse_fragments(
         The two sources, with the number of lines put in front as their shift; None when that can't be done.
     """
     sides = [[line.rstrip("\r").expandtabs(8) for line in lines] for lines in (old, new)]
-    for variant in dict.fromkeys([*_variants(sides[1]), *_variants(sides[0])]):
-        a = _parse_trimmed(sides[0], variant, gone)
-        b = _parse_trimmed(sides[1], variant, came) if a else None
+    variants = list(dict.fromkeys([*_variants(sides[1]), *_variants(sides[0])]))
+    # Leaving out context may hit the sides differently, so it comes last.
+    for tries, variant in [*((1, v) for v in variants), *((TRIES, v) for v in variants[:2])]:
+        a = _parse_trimmed(sides[0], variant, gone, tries)
+        b = _parse_trimmed(sides[1], variant, came, tries) if a else None
         if a and b:
             return a, b
     return None
@@ -73,30 +79,37 @@ def _variants(lines: Sequence[str]) -> Iterator[Variant]:
     """Guesses worth trying, most likely first: a piece may start in a parameter list, or end in a docstring."""
     text = "\n".join(lines)
     heads = [f"def {CUT}(", "if (", f"class {CUT}("] if re.search(r"[)\]\w]:\s*(#.*)?$", text, re.M) else []
+    if re.search(r"^\s*(from|import)\s", text, re.M):
+        yield Variant(opener=f"from {CUT} import (")
     for opener in ["_(", *heads]:
         yield Variant(opener=opener)
     for quote in QUOTES:
-        if text.count(quote) % 2:
-            for opener in ["_(", *heads[:1]]:
-                yield Variant(quote, "", opener)
-                yield Variant("", quote, opener)
+        parts = text.split(quote)
+        if len(parts) % 2 == 0:
+            if _is_prose(parts[0]):
+                yield from (Variant(quote, "", opener) for opener in ["_(", *heads[:1]])
+            if _is_prose(parts[-1]):
+                yield Variant("", quote)
     if re.search(r",\s*(#.*)?$", text, re.M):
         yield from (Variant(opener, closer) for opener, closer in WRAPS)
-    if _is_prose(lines):
+    if _is_prose(text):
         yield Variant(QUOTES[0], QUOTES[0])
 
 
-def _is_prose(lines: Sequence[str]) -> bool:
-    """Most lines read like the inside of a docstring."""
-    full = [line for line in lines if line.strip()]
-    return sum(bool(PROSE.search(line)) for line in full) * 2 >= len(full)
+def _is_prose(text: str) -> bool:
+    """Whether lines read like the inside of a docstring; code taken for text would hide its changes."""
+    full = [line for line in text.split("\n") if line.strip()]
+    coded = sum(bool(CODED.search(line)) for line in full)
+    told = sum(bool(PROSE.search(line)) for line in full)
+    return coded * 4 <= len(full) and (told * 2 >= len(full) or not coded)
 
 
-def _parse_trimmed(lines: list[str], variant: Variant, changed: set[int]) -> Source | None:
+def _parse_trimmed(lines: list[str], variant: Variant, changed: set[int], tries: int) -> Source | None:
+    """The tree under one guess; with more than one try, context that doesn't parse is blanked."""
     if not any(map(str.strip, lines)):
         return Source(list(lines), ast.parse(""), 0)
     kept = list(lines)
-    for _ in range(TRIES):
+    for _ in range(tries):
         body = [variant.before + kept[0], *kept[1:]]
         before, after = _frame(body, variant)
         text = "\n".join([*before, *body, *after]) + "\n"
@@ -105,7 +118,7 @@ def _parse_trimmed(lines: list[str], variant: Variant, changed: set[int]) -> Sou
                 warnings.simplefilter("ignore")
                 return Source(list(lines), ast.parse(text), len(before))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            if variant.opener != "_(" or not _drop(kept, (getattr(error, "lineno", 0) or 0) - len(before) - 1, changed):
+            if not _drop(kept, (getattr(error, "lineno", 0) or 0) - len(before) - 1, changed):
                 return None
     return None
 
@@ -165,6 +178,8 @@ def _frame(lines: Sequence[str], variant: Variant) -> tuple[list[str], list[str]
         logical = [Logical(-1, indent, "_", ""), *below]
     if variant.after:
         return _headers(logical) + before, [variant.after]
+    if closed and not opened and len(logical) == 1 and found[-1].tokens[-1] == ":":
+        return _headers(logical) + before, [" " * (logical[0].indent + 1) + "pass"]
     return _headers(logical) + before, [_tail(found[-1], opened)] if opened else _endings(logical)
 
 

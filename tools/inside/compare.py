@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import time
 from typing import Any
 
 from .change_kinds import KINDS
 from .compare_files import Plan, Row, describe_all
-from .compare_trees import Difference, differences, listing, printable, read, requested
+from .compare_trees import Difference, Listing, differences, listing, printable, read, requested
 from .fail import InsideError
 
 DEFAULTS = {"context": 3, "max_hunks": 2000, "max_file_bytes": 8 << 20, "max_text": 20_000, "seconds": 45.0}
+LINELESS = re.compile(r"line ending at the end|no lines$")
+UNSEEN = re.compile(r"bytes only|can't be read")
 REPLY_TEXT = 24 << 20
 """Most characters of diff text in one reply, well under the sandbox's output limit once spelled as JSON."""
 
@@ -27,39 +30,62 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
 
     Returns:
         `files` (see `compare_files.describe`), `compared`, `identical`, `skipped` and `ignored` with reasons,
-        `kind_counts` and `hunk_count` over all hunks, shown or not, and `left_out`: sentences on what isn't shown.
+        `kind_counts` and `hunk_count` over all hunks, shown or not, `left_out`: sentences on what isn't shown, and
+        `unclassified`: files whose changes no class tells.
 
     Raises:
         InsideError: an unknown class, a missing root, or a path that can't be compared.
     """
     wanted = {**DEFAULTS, **{key: value for key, value in request.items() if value is not None}}
     kinds = _kinds(wanted.get("kinds") or [])
-    root, stock = (os.fsencode(wanted[name]) for name in ("root", "stock"))
-    _check_roots(root, stock)
-    names = requested(list(wanted.get("paths") or []), root, stock)
-    new, old = listing(root, names), listing(stock, names)
-    plan = Plan(
-        root,
-        stock,
-        int(wanted["context"]),
-        int(wanted["max_file_bytes"]),
-        int(wanted["max_text"]),
-        time.monotonic() + float(wanted["seconds"]),
-    )
-    found = list(differences(root, stock, new, old))
+    plan = _plan(wanted)
+    names = requested(list(wanted.get("paths") or []), plan.root, plan.stock)
+    new, old = listing(plan.root, names), listing(plan.stock, names)
+    found = list(differences(plan.root, plan.stock, new, old))
     changed = [each for each in found if isinstance(each, Difference)]
     _note_moves(changed, plan)
     rows = describe_all(changed, plan)
-    skipped = [{"file": printable(n), "reason": why} for each in (old, new) for n, why in each.unreadable.items()]
-    skipped += [{"file": r["file"], "reason": r["note"]} for r in rows if not r["hunks"] and "bytes only" in r["note"]]
-    ignored = sorted({f"{n} × {why}" for each in (old, new) for why, n in each.ignored.items()})
     reply = {
-        "compared": len(found), "identical": len(found) - len(changed), "skipped": skipped, "ignored": ignored,
+        "compared": len(found), "identical": len(found) - len(changed), "skipped": _skipped((old, new), rows),
+        "ignored": sorted({f"{n} × {why}" for each in (old, new) for why, n in each.ignored.items()}),
         "kind_counts": _counts(rows), "hunk_count": sum(len(row["hunks"]) for row in rows), "file_count": len(rows),
+        "unclassified": _unseen((old, new), rows),
     }  # fmt: skip
     shown = _filtered(rows, kinds) if kinds else rows
     left_out = _clip(shown, int(wanted["max_hunks"])) + _unclassified(rows)
     return {**reply, "files": shown, "left_out": left_out}
+
+
+def _plan(wanted: dict[str, Any]) -> Plan:
+    root, stock = (os.fsencode(wanted[name]) for name in ("root", "stock"))
+    for name, path in (("clone", root), ("stock tree", stock)):
+        if not os.path.isdir(path):
+            raise InsideError(f"the {name} is missing: {printable(path)} is no folder")
+    return Plan(
+        root,
+        stock,
+        context=int(wanted["context"]),
+        file_bytes=int(wanted["max_file_bytes"]),
+        text_bytes=int(wanted["max_text"]),
+        deadline=time.monotonic() + float(wanted["seconds"]),
+    )
+
+
+def _skipped(listings: tuple[Listing, Listing], rows: list[Row]) -> list[dict[str, str]]:
+    """What was not compared, or by bytes only, each with the reason."""
+    skipped = {printable(name): why for each in listings for name, why in each.unreadable.items()}
+    skipped.update({row["file"]: row["note"] for row in rows if not row["hunks"] and UNSEEN.search(row["note"])})
+    return [{"file": name, "reason": why} for name, why in sorted(skipped.items())]
+
+
+def _unseen(listings: tuple[Listing, Listing], rows: list[Row]) -> list[str]:
+    """Files that differ, or may, in ways no class tells: binary, too large, unreadable, a link, not classified."""
+    names = {printable(name) for each in listings for name in each.unreadable}
+    for row in rows:
+        classless = not row["hunks"] and row["change"] != "mode" and LINELESS.search(row["note"]) is None
+        if classless or row["method"] in ("late", "failed"):
+            names.add(row["file"])
+    return sorted(names)
 
 
 def _kinds(asked: list[str]) -> set[str]:
@@ -69,12 +95,6 @@ def _kinds(asked: list[str]) -> set[str]:
             hint = f"; did you mean {', '.join(close)}?" if close else f"; known: {', '.join(KINDS)}"
             raise InsideError(f"kinds: {name!r} is not a class of change{hint}")
     return set(asked)
-
-
-def _check_roots(root: bytes, stock: bytes) -> None:
-    for name, path in (("clone", root), ("stock tree", stock)):
-        if not os.path.isdir(path):
-            raise InsideError(f"the {name} is missing: {printable(path)} is no folder")
 
 
 def _note_moves(changed: list[Difference], plan: Plan) -> None:

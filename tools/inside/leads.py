@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
+from .collecting import no_collection
 from .graph import Explorer, Limits
 from .imports import Hop, Resolver
 from .includes import SUFFIXES, included
@@ -29,13 +29,8 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
     Raises:
         InsideError: the searched file isn't a readable text file of the tree.
     """
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    with no_collection():
         return _Leads(request).reply()
-    finally:
-        if collecting:
-            gc.enable()
 
 
 class _Leads:

@@ -20,6 +20,7 @@ class Packages:
         self.tree = tree
         self._roots: dict[str, str] = {}
         self._tops: dict[tuple[str, str], list[str]] = {}
+        self._others: list[str] | None = None
         self._places: dict[tuple[str, tuple[str, ...], int], list[str]] = {}
 
     def places(self, importer: str, dotted: Sequence[str], level: int) -> list[str]:
@@ -74,11 +75,17 @@ class Packages:
         root = self._root_of(posixpath.dirname(importer))
         if (root, name) not in self._tops:
             likely = list(dict.fromkeys([root, *COMMON_ROOTS]))
-            found = [folder for folder in likely if self.step(folder, name)]
+            found = [folder for folder in likely if self._is_module(folder, name)]
             if not found:
                 found = [f for f in self._other_roots() if self.init(posixpath.join(f, name))]
+            # Any folder can be a namespace package, so those come last.
+            found += [f for f in likely if f not in found and self.step(f, name)]
             self._tops[root, name] = found
         return self._tops[root, name]
+
+    def _is_module(self, folder: str, name: str) -> bool:
+        path = posixpath.join(folder, name)
+        return self.init(path) is not None or self.tree.is_file(path + ".py")
 
     def _root_of(self, folder: str) -> str:
         """The folder above a file's outermost package; its own folder when no package holds it."""
@@ -93,12 +100,13 @@ class Packages:
         return self._roots[folder]
 
     def _other_roots(self) -> list[str]:
-        folders: list[str] = []
-        for first in self._folders(""):
-            folders.append(first)
-            folders += [posixpath.join(first, second) for second in self._folders(first)]
-        return folders
+        """Folders up to two levels deep that aren't packages themselves."""
+        if self._others is None:
+            first = self._folders("")
+            self._others = first + [inner for folder in first for inner in self._folders(folder)]
+        return self._others
 
     def _folders(self, folder: str) -> list[str]:
-        names = self.tree.names(folder).items()
-        return sorted(n for n, is_folder in names if is_folder and not n.startswith(_HIDDEN))
+        names = [n for n, is_folder in self.tree.names(folder).items() if is_folder]
+        paths = [posixpath.join(folder, n) for n in sorted(names) if not n.startswith(_HIDDEN)]
+        return [path for path in paths if self.init(path) is None]

@@ -17,9 +17,10 @@ def resolve(root: str, name: str) -> str:
     Raises:
         InsideError: no such file (with the nearest name), outside the tree, or a loop of links.
     """
-    if "\0" in name:
+    plain = from_shown(name)
+    if "\0" in plain:
         raise InsideError(f"{name!r}: a path can't hold a NUL")
-    path = os.path.normpath(os.path.join(root, from_shown(name)))
+    path = os.path.normpath(os.path.join(root, plain))
     real_root = os.path.realpath(root)
     if not within(path, os.path.normpath(root)):
         raise InsideError(f"{name}: outside the tree; paths are relative to its root")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import gc
 import re
 from dataclasses import dataclass
 from typing import Any
 
+from .collecting import no_collection
 from .definitions import Definition
 from .elsewhere import files_with
 from .fail import InsideError
@@ -54,14 +54,8 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
     Raises:
         InsideError: the symbol isn't an identifier, or the entry isn't a readable Python file or name.
     """
-    collecting = gc.isenabled()
-    # Syntax trees are many small objects that all stay alive: collecting among them only costs.
-    gc.disable()
-    try:
+    with no_collection():
         return _Trace(request).reply()
-    finally:
-        if collecting:
-            gc.enable()
 
 
 class _Trace:
