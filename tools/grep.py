@@ -13,6 +13,8 @@ from .inside_call import call_inside
 from .rg_output import Counts, Matches, read_counts
 
 MAX_LEAD_FILES = 2000
+MANY = 100_000
+"""Matching lines of one file from which a search is made in path order."""
 
 
 def _one_line(pattern: str) -> str:
@@ -128,7 +130,7 @@ class Grep(Tool[GrepArgs, GrepData]):
             total=counts.total,
             files=_ranked(counts),
             control=search.control() if counts.total == 0 else None,
-            problems=search.problems + found.problems,
+            problems=search.problems,
         )
         whole = counts.total > len(hits)
         return Outcome(
@@ -152,8 +154,8 @@ class _Search:
         self.paths: list[str] = []
 
     def rg(self, *mode: str, paths: list[str], pattern: str | None = None) -> Completed:
-        """Run rg; ignore files and hidden files count too, since what is deployed is what lies there."""
-        flags = ["--no-config", "--no-ignore", "--hidden", "--no-require-git", "--glob=!.git"]
+        """Run rg; ignored, hidden and binary files count too, since what is deployed is what lies there."""
+        flags = ["--no-config", "--text", "--no-ignore", "--hidden", "--no-require-git", "--glob=!.git"]
         flags += [f"--glob={glob}" for glob in self.args.globs]
         if pattern is None:
             pattern = self.args.pattern
@@ -175,11 +177,15 @@ class _Search:
                 raise ToolError("grep: " + "; ".join(seen["problems"]))
 
     def matches(self) -> tuple[Completed, Matches]:
-        """The search itself. One that overflows is made again in path order, so that the same part is kept."""
-        done = self.rg("--json", paths=self.paths)
-        if done.clipped:
-            done = self.rg("--json", "--sort=path", paths=self.paths)
+        """The search itself. One that overflows is made again in path order, so that the same part is kept.
+
+        Searching in parallel, rg holds all it has to say about a file in memory; in path order it writes as it goes.
+        """
+        done = self.rg("--json", f"--max-count={MANY}", paths=self.paths)
         found = Matches(done.stdout)
+        if done.clipped or done.signal or MANY in found.counts.values():
+            done = self.rg("--json", "--sort=path", paths=self.paths)
+            found = Matches(done.stdout)
         if done.exit_code not in (0, 1) and not done.clipped:
             self._explain(done, found)
         return done, found

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-_NAME = rb"[A-Za-z0-9_.-]{0,40}(?:api_?key|secret|passwd|password|access_?token|auth_?token|hf_token|private_?key)"
+_NAME = rb"(?:api_?key|secret|passwd|password|access_?token|auth_?token|hf_token|private_?key)"
 _PATTERNS = [
     rb"(?P<keep1>-----BEGIN [A-Z ]*PRIVATE KEY-----)[\s\S]*?(?=-----END|\Z)",
     rb"\bsk-[A-Za-z0-9_-]{16,}",
@@ -18,14 +19,15 @@ _PATTERNS = [
     rb"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
     rb"(?P<keep2>\bBearer\s+)[A-Za-z0-9._~+/=-]{16,}",
     rb"(?P<keep3>://[^/\s:@'\"]{1,64}:)[^/\s:@'\"]{3,}(?=@)",
-    rb"(?i:(?P<keep4>\b" + _NAME + rb"[A-Za-z0-9_]{0,20}['\"]?\s{0,3}[=:]\s{0,3}['\"])[^'\"\s]{8,}(?=['\"]))",
-    rb"(?P<keep5>\b(?:[A-Z0-9]+_){0,8}(?:API_?KEY|SECRET|PASSWORD|PASSWD|TOKEN)(?:_[A-Z0-9]+){0,8}=)[^\s'\"]{8,}",
-    rb"(?i:(?P<keep6>--(?:[a-z0-9]+-)*(?:api-key|secret|password|auth-token|hf-token)[= ])[^\s'\"]{4,})",
+    rb"(?i:(?P<keep4>" + _NAME + rb"[A-Za-z0-9_]{0,20}['\"]?\s{0,3}[=:]\s{0,3}['\"])[^'\"\s]{8,}(?=['\"]))",
+    rb"(?P<keep5>(?:API_?KEY|SECRET|PASSWORD|PASSWD|TOKEN)(?:_[A-Z0-9]+){0,8}=)[^\s'\"]{8,}",
+    rb"(?i:(?P<keep6>--(?:[a-z0-9]+-){0,6}(?:api-key|secret|password|auth-token|hf-token)[= ])[^\s'\"]{4,})",
 ]
 _SECRET = re.compile(b"|".join(_PATTERNS))
-_SIGNS = (b"sk-", b"hf_", b"gh", b"glpat-", b"xox", b"akia", b"asia", b"eyj", b"bearer", b"://", b"-----begin")
-_SIGNS += (b"key", b"secret", b"passwd", b"password", b"token")
-"""Every pattern holds one of these, in some case."""
+_SIGNS = b"-----BEGIN sk- hf_ ghp_ gho_ ghu_ ghs_ ghr_ glpat- xox AKIA ASIA eyJ Bearer :// TOKEN".split()
+_NAMES = b"api_key apikey api-key secret passw private_key privatekey access_token accesstoken".split()
+_NAMES += b"auth_token authtoken auth-token hf-token".split()
+"""Every pattern holds one of these signs as it stands, or one of these names in any case."""
 _SHORT = 4096
 _MARK = b"<redacted>"
 _BLOCK = 1 << 20
@@ -67,19 +69,40 @@ def _redact_bytes(raw: bytes) -> bytes:
     """Redact the stretches in which a secret may be; trying every pattern at every byte would take a second a MB."""
     if len(raw) < _SHORT:
         return _SECRET.sub(_replacement, raw)
-    out, pending = [], bytearray()
-    follows = in_key = False
-    for line in raw.splitlines(keepends=True):
-        low = line.lower()
-        marked = any(sign in low for sign in _SIGNS)
-        in_key = (in_key or b"-----begin" in low) and b"-----end" not in low
-        if marked or follows or in_key:  # a value may stand on the line after its name
-            pending += line
+    out, done = [], 0
+    for start, end in _stretches(raw):
+        out += [raw[done:start], _SECRET.sub(_replacement, raw[start:end])]
+        done = end
+    return b"".join([*out, raw[done:]])
+
+
+def _stretches(raw: bytes) -> list[tuple[int, int]]:
+    """Lines with a sign or a name, each with the next one, where a value may stand; in order, without overlaps."""
+    low = raw.lower()
+    found = [s for sign in _SIGNS for s in _lines_with(sign, raw)] + [
+        s for name in _NAMES for s in _lines_with(name, low)
+    ]
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(found):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
-            out += [_SECRET.sub(_replacement, bytes(pending)), line] if pending else [line]
-            pending.clear()
-        follows = marked
-    return b"".join([*out, _SECRET.sub(_replacement, bytes(pending))])
+            merged.append((start, end))
+    return merged
+
+
+def _lines_with(sign: bytes, raw: bytes) -> Iterator[tuple[int, int]]:
+    at = raw.find(sign)
+    while at >= 0:
+        start = raw.rfind(b"\n", 0, at) + 1
+        key_end = raw.find(b"-----END", at) if sign == b"-----BEGIN" else at
+        end = _line_end(raw, at if key_end < at else key_end)
+        yield start, (len(raw) if key_end < at else _line_end(raw, end))
+        at = raw.find(sign, end)
+
+
+def _line_end(raw: bytes, at: int) -> int:
+    return raw.find(b"\n", at) + 1 or len(raw)
 
 
 def _replacement(match: re.Match[bytes]) -> bytes:

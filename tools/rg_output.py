@@ -37,13 +37,11 @@ class Matches:
         counts: matching lines per file.
         total: matching lines in all.
         finished: rg came to its end; a last line that was cut short is dropped.
-        problems: binary files, which rg searches only up to their first NUL byte.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.total, self.finished = 0, False
-        self.problems: list[str] = []
         self._offsets: dict[str, array[int]] = {}
         self._index()
         self.counts = {file: len(offsets) for file, offsets in sorted(self._offsets.items()) if offsets}
@@ -66,8 +64,6 @@ class Matches:
         if kind == "begin":
             current = _name(_bytes(data["path"]))
             self._offsets.setdefault(current, array("Q"))
-        elif kind == "end" and data.get("binary_offset") is not None:
-            self.problems.append(f"{current}: a binary file, searched up to the NUL byte at {data['binary_offset']:,}")
         elif kind == "summary":
             self.finished = True
         return current

@@ -95,7 +95,7 @@ def test_a_deleted_assertion_alone_multiplies_nothing() -> None:
         (
             "p.add_argument('--a', default=1)",
             "p.add_argument('--a', default=2)",
-            [("default_changed", "add_argument default=: 1 → 2")],
+            [("default_changed", "--a: 1 → 2")],
         ),
         ("class A:\n    n: int = 1", "class A:\n    n: int = 2", [("default_changed", "n: 1 → 2")]),
         ("y = Req(a, extra_key=k)", "y = Req(a)", None),

@@ -171,10 +171,20 @@ def _place(call: ast.Call, which: int | str | None, at: Place) -> Place:
     """What a difference in one argument (its position or keyword) is, given the function it goes to."""
     name, function = (which if isinstance(which, str) else ""), callee(call)
     label = f"{function} {name}=" if name else at.label
-    place = at._replace(label=label, force=at.force or _force(call, function, which))
+    force = at.force or _force(call, function, which)
+    if force == "default_changed":
+        label = _setting(call) or at.label or label
+    place = at._replace(label=label, force=force)
     if name and is_cache_key(name):
         return place._replace(force="cache_key_changed")
     return place._replace(soft=topic(name) or at.soft) if name else place
+
+
+def _setting(call: ast.Call) -> str:
+    """The option, variable or key that a call gives a default for: its first long option, else its first text."""
+    texts = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
+    words = [text for text in texts if isinstance(text, str)]
+    return next((word for word in words if word.startswith("--")), words[0] if words else "")
 
 
 def _force(call: ast.Call, function: str, which: int | str | None) -> str:

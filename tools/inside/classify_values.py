@@ -79,7 +79,8 @@ def _values(sink: Sink, old: Value, new: Value, in_class: bool, annotated: bool)
     elif is_cache_key(name):
         sink.say("cache_key_changed", f"{new.target}: {arrow(old.value, new.value)}", old.value, new.value)
     else:
-        sink.compare(old.value, new.value, place_of(new.target) if new.target != "return" else Place())
+        place = place_of(new.target) if new.target != "return" else Place()
+        sink.compare(old.value, new.value, place._replace(label=new.target) if in_class else place)
 
 
 def _targets(sink: Sink, old: Value, new: Value, a: ast.AST, b: ast.AST) -> None:

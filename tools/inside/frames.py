@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from .definitions import Function, covers
@@ -13,6 +14,9 @@ CLIP = 200
 
 CLIP_GUARD = 1_000
 """Characters of a condition: cut short it would say something else."""
+
+MOST_GUARDS = 50
+"""Conditions listed for one mention, the innermost; a first entry says how many more there are."""
 
 _EXITS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -74,10 +78,12 @@ def show(node: ast.AST | None, clip: int = CLIP) -> str:
     return text if len(text) <= clip else text[: clip - 1] + "…"
 
 
+@lru_cache(maxsize=2048)
 def _holds(test: ast.AST | None) -> str:
     return show(test, CLIP_GUARD)
 
 
+@lru_cache(maxsize=2048)
 def negated(test: ast.expr) -> str:
     """The opposite of a condition: `not x` becomes `x`, `x is None` becomes `x is not None`."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -103,7 +109,9 @@ def guards(frame: Frame) -> list[str]:
         if isinstance(outer.node, (*Function, ast.Lambda, ast.ClassDef)):
             break
         inner = outer
-    return list(dict.fromkeys(reversed(found)))
+    listed = list(dict.fromkeys(reversed(found)))
+    more = len(listed) - MOST_GUARDS
+    return [f"… and {more:,} conditions before these", *listed[more:]] if more > 0 else listed
 
 
 def _own_guards(parent: ast.AST, child: Frame) -> list[str]:
@@ -128,7 +136,8 @@ def _case(parent: ast.AST, child: Frame) -> list[str]:
         return []
     outer = child.up.up if child.up else None
     subject = _holds(getattr(outer.node, "subject", None)) if outer else ""
-    return [f"match {subject} case {_holds(parent.pattern)}"]
+    tests = [_holds(parent.guard)] if parent.guard and child.field == "body" else []
+    return [f"match {subject} case {_holds(parent.pattern)}", *tests]
 
 
 def _exits_before(parent: ast.AST, child: Frame) -> list[str]:
@@ -136,13 +145,19 @@ def _exits_before(parent: ast.AST, child: Frame) -> list[str]:
     block = getattr(parent, child.field, None)
     if not isinstance(block, list):
         return []
-    found: list[str] = []
-    for statement in block[: _index(block, child.node)]:
-        if isinstance(statement, ast.If):
-            leaves, stays = _leaves(statement.body), _leaves(statement.orelse)
-            if leaves != stays:
-                found.append(negated(statement.test) if leaves else _holds(statement.test))
-    return found
+    earlier = block[: _index(block, child.node)]
+    return [guard for guard in map(_ruled_out, earlier) if guard]
+
+
+@lru_cache(maxsize=4096)
+def _ruled_out(statement: ast.stmt) -> str:
+    """What holds after an `if` of which one branch leaves; empty for any other statement."""
+    if not isinstance(statement, ast.If):
+        return ""
+    leaves, stays = _leaves(statement.body), _leaves(statement.orelse)
+    if leaves == stays:
+        return ""
+    return negated(statement.test) if leaves else _holds(statement.test)
 
 
 def _leaves(block: Sequence[ast.stmt]) -> bool:

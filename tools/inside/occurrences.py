@@ -45,19 +45,22 @@ class Occurrence:
     receiver: str = ""
 
 
-def occurrences(definition: Definition, symbol: str, lines: list[int]) -> list[Occurrence]:
+def occurrences(definition: Definition, symbol: str, lines: list[int], most: int) -> list[Occurrence]:
     """What a definition does with a symbol.
 
     Args:
         definition: where to look.
         symbol: an identifier, without dots.
         lines: sorted numbers of the file's lines that hold the identifier.
+        most: stop after about this many.
     """
     if not any(_covers(lines, piece) for piece in definition.sources):
         return []
     found: list[Occurrence] = []
     aliases: list[tuple[Frame, str]] = []
     for frame in frames([Frame(node, "", None) for node in definition.nodes], lines):
+        if len(found) >= most:
+            break
         for kind, detail, sets in _kinds(frame, symbol):
             found.append(_occurrence(definition, frame, kind, detail, sets))
         if _reads(frame.node, symbol) or _is_getattr(frame.node, symbol):

@@ -67,7 +67,7 @@ def regular(root: str, name: str) -> str:
     """Like `resolve`, for a file that is to be read.
 
     Raises:
-        InsideError: as `resolve`, or it is a folder, pipe, socket or device.
+        InsideError: as `resolve`, or it is a folder, pipe, socket or device, or can't be read.
     """
     path = resolve(root, name)
     mode = os.stat(path).st_mode
@@ -75,6 +75,8 @@ def regular(root: str, name: str) -> str:
         raise InsideError(f"{name}: a folder, not a file; it holds {_listing(path)}")
     if not stat.S_ISREG(mode):
         raise InsideError(f"{name}: not a regular file (a pipe, socket or device)")
+    if not os.access(path, os.R_OK):
+        raise InsideError(f"{name}: can't be read: permission denied")
     return path
 
 

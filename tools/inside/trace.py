@@ -21,6 +21,8 @@ from .unseen import unseen_rows
 
 MOST_OCCURRENCES = 2_000
 MOST_UNSEEN = 300
+MOST_EXAMINED = 5_000
+"""Mentions looked at; only made-up files hold more of one symbol."""
 
 _SYMBOL = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _LIVES = ("definition", "attribute_assignment", "assignment", "string", *APPLIES)
@@ -88,7 +90,7 @@ class _Trace:
             "home": home["file"] if home else None,
             "homes": [{k: h[k] for k in ("file", "distance", "reason")} for h in listed],
             "unseen": unseen[:MOST_UNSEEN],
-            "reached": self._reached(explored, elsewhere),
+            "reached": self._reached(explored, len(found) + elsewhere, elsewhere),
             "elsewhere": [] if found else files_with(self.tree, self.name),
             "left_out": {
                 "occurrences": max(0, len(found) - MOST_OCCURRENCES),
@@ -102,7 +104,8 @@ class _Trace:
             module = visit.definition.module
             if self.explorer.worth_opening(module.path):
                 lines = module.lines_with(self.name)
-                for item in occurrences(visit.definition, self.name, lines):
+                left = MOST_EXAMINED - len(found)
+                for item in occurrences(visit.definition, self.name, lines, left) if left > 0 else ():
                     key = (item.file, item.line, item.column, item.kind, item.alias)
                     found.setdefault(key, _Found(item, visit))
         order = {visit: n for n, visit in enumerate(explored.visits)}
@@ -136,8 +139,10 @@ class _Trace:
             "distance": found.visit.distance,
         }
 
-    def _reached(self, explored: Exploration, elsewhere: int) -> dict[str, Any]:
+    def _reached(self, explored: Exploration, examined: int, elsewhere: int) -> dict[str, Any]:
         cuts = []
+        if examined >= MOST_EXAMINED:
+            cuts.append(f"mentions beyond the first {examined:,} were not examined")
         if explored.passed_over:
             cuts.append(
                 f"{len(explored.passed_over):,} definitions and files that don't mention {self.name} were left unread "
@@ -158,20 +163,23 @@ class _Trace:
 
 def _homes(found: list[_Found]) -> list[dict[str, Any]]:
     """Files that the symbol can be said to live in, best first: those that set or apply it, the nearest."""
-    homes: dict[str, dict[str, Any]] = {}
-    for one in sorted(found, key=lambda f: (f.rank, f.visit.distance)):
-        if one.item.kind != "import":
-            homes.setdefault(
-                one.item.file,
+    by_file: dict[str, list[_Found]] = {}
+    for one in found:
+        by_file.setdefault(one.item.file, []).append(one)
+    homes = []
+    for file, ones in by_file.items():
+        best = min(ones, key=lambda f: (f.rank, f.visit.distance))
+        if any(f.item.kind != "import" for f in ones):
+            homes.append(
                 {
-                    "file": to_shown(one.item.file),
-                    "rank": one.rank,
-                    "distance": one.visit.distance,
-                    "visit": one.visit,
-                    "reason": _reason([f.item for f in found if f.item.file == one.item.file]),
-                },
+                    "file": to_shown(file),
+                    "rank": best.rank,
+                    "distance": best.visit.distance,
+                    "visit": best.visit,
+                    "reason": _reason([f.item for f in ones]),
+                }
             )
-    return list(homes.values())
+    return sorted(homes, key=lambda home: (home["rank"], home["distance"]))
 
 
 def _reason(items: list[Occurrence]) -> str:
