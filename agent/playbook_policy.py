@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
-from ..playbooks.expressions import Expression, ExpressionError, uses
+from ..playbooks.expressions import ExpressionError, parse, uses
 from ..playbooks.schema import END, Bearing, Hypothesis, Playbook, Rule, Step
 from ..playbooks.suspect import Suspect
 from ..playbooks.templates import fill, fill_text
@@ -44,7 +44,7 @@ class PlaybookPolicy:
 
     def _applies(self, suspect: Suspect) -> bool:
         try:
-            return bool(Expression(self.playbook.applies_to).evaluate({**self.params, "suspect": suspect}))
+            return bool(parse(self.playbook.applies_to).evaluate({**self.params, "suspect": suspect}))
         except ExpressionError:
             return True  # a condition that can't be worked out is no reason to leave a patch out
 
@@ -109,7 +109,7 @@ class PlaybookPolicy:
     def _rule(self, step: Step, scope: dict[str, Any]) -> tuple[list[Rule], Rule]:
         """The rules that were looked at, and the one that is taken."""
         for n, rule in enumerate(step.outcomes):
-            if Expression(rule.when).evaluate(scope):
+            if parse(rule.when).evaluate(scope):
                 return step.outcomes[: n + 1], rule
         return step.outcomes, _unanswered(f"no rule of this step covers the outcome ({scope['status']})")
 
@@ -117,7 +117,7 @@ class PlaybookPolicy:
         """Keys of the earlier calls that decided which rule was taken."""
         conditions = [rule.when for rule in tried] + ([step.control.must] if step.control else [])
         keys = {c.step: c.call.key for c in case.chosen if c.suspect == chosen.suspect and c.call}
-        return [keys.get(ident, "") for ident in sorted(uses(map(Expression, conditions), "steps"))]
+        return [keys.get(ident, "") for ident in sorted(uses(map(parse, conditions), "steps"))]
 
     def _weighed(
         self, case: CaseFile, step: Step, chosen: StepChosen, rule: Rule, control: ControlState, rests_on: list[str]
@@ -152,7 +152,7 @@ class PlaybookPolicy:
             found = self._result(case, chosen.control)
             if found["status"] in FAILED:
                 return "nothing"
-            holds = Expression(step.control.must).evaluate(self._scope(case, chosen.suspect) | found)
+            holds = parse(step.control.must).evaluate(self._scope(case, chosen.suspect) | found)
             return "found" if holds else "nothing"
         by_itself = data.control_found() if data else None
         return "none" if by_itself is None else "found" if by_itself else "nothing"

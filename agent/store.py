@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..sandbox.errors import SleuthError, UsageError
+from ..sandbox.leftovers import end_leftovers
 from ..sandbox.yamlfile import did_you_mean
 from ..tools.call import Artefact
 
@@ -97,6 +98,8 @@ class CaseFolder:
     @contextlib.contextmanager
     def workspace(self) -> Iterator[None]:
         """Fresh scratch and clone folders, gone again at the end; leftovers of a killed run are cleared first."""
+        if self.scratch.exists():
+            end_leftovers(self.scratch)
         self._clear()
         self.scratch.mkdir()
         self.layers.mkdir()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import steps
-from timing import Row, against, in_turn, table
+from timing import Job, Row, against, in_turn, table
 
 from sleuth.sandbox.backends import open_sandbox
 from sleuth.sandbox.base import Command
@@ -31,11 +31,11 @@ FLAGS = ["--json", "--no-config", "--no-ignore", "--hidden", "--no-require-git",
 """What the grep tool gives rg."""
 
 
-def quiet(argv: list[str], cwd: Path | None = None, codes: tuple[int, ...] = (0,)) -> None:
+def quiet(argv: list[str], cwd: Path | None = None) -> None:
     """Run a raw command with its output going to a file, as a sandboxed one's does."""
     with tempfile.TemporaryFile() as out:
         code = subprocess.run(argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=out, check=False).returncode
-    if code not in codes:
+    if code:
         raise SystemExit(f"{argv[0]} ended with {code}")
 
 
@@ -57,7 +57,7 @@ def greps(tree: Path, scratch: Path) -> Iterator[Row]:
         found = Caller(ToolContext(sandbox, deployment), keep, scratch).call(get_tool("grep"), {"pattern": PATTERN})
         assert found.status == "ok", found.text
 
-    raw, inside, whole = in_turn(30, lambda: quiet([find_rg(), *search], cwd=tree), sandboxed, tool)
+    raw, inside, whole = in_turn(40, Job(lambda: quiet([find_rg(), *search], cwd=tree)), Job(sandboxed), Job(tool))
     yield against(f"rg in the sandbox, {SOURCE}", inside, raw, 1.3, "raw rg")
     yield against("the whole grep tool", whole, raw, None, "raw rg")
 
@@ -68,31 +68,23 @@ def clones(scratch: Path) -> Iterator[Row]:
     tree = fetch_source(deployment.stock.removeprefix("pypi:"))
     copy = scratch / "copy"
 
-    def copied() -> None:
-        quiet(["cp", "-a", str(tree), str(copy)])
+    def clear() -> None:
+        shutil.rmtree(copy, ignore_errors=True)
 
-    def cloned() -> None:
-        make_clone(deployment, scratch / "layers")
+    def clear_layers() -> None:
+        shutil.rmtree(scratch / "layers", ignore_errors=True)
 
-    raw, ours = in_turn(10, _after(lambda: shutil.rmtree(copy, ignore_errors=True), copied), cloned)
+    copying = Job(lambda: quiet(["cp", "-a", str(tree), str(copy)]), prepare=clear)
+    cloning = Job(lambda: make_clone(deployment, scratch / "layers"), prepare=clear_layers)
+    raw, ours = in_turn(10, copying, cloning)
     yield against("clone with one patch, without its digest", ours, raw, 0.1, "cp -a of the tree")
-
-
-def _after(prepare, action):  # type: ignore[no-untyped-def]
-    """The action with `prepare` before it; both count, so `prepare` must be cheap beside it."""
-
-    def both() -> None:
-        prepare()
-        action()
-
-    return both
 
 
 def digests(tree: Path) -> Iterator[Row]:
     raw, ours = in_turn(
         5,
-        lambda: quiet(["find", str(tree), "-type", "f", "-exec", "sha256sum", "{}", "+"]),
-        lambda: tree_digest(tree),
+        Job(lambda: quiet(["find", str(tree), "-type", "f", "-exec", "sha256sum", "{}", "+"])),
+        Job(lambda: tree_digest(tree)),
     )
     yield against(f"digest of the tree, {SOURCE}", ours, raw, None, "sha256sum of its files")
 
@@ -100,7 +92,7 @@ def digests(tree: Path) -> Iterator[Row]:
 def starts() -> Iterator[Row]:
     script = Path(sys.executable).with_name("sleuth")
     argv = [str(script)] if script.exists() else [sys.executable, "-c", "from sleuth.agent.cli.main import run; run()"]
-    raw, ours = in_turn(40, lambda: quiet([sys.executable, "-c", "pass"]), lambda: quiet([*argv, "--help"]))
+    raw, ours = in_turn(40, Job(lambda: quiet([sys.executable, "-c", "pass"])), Job(lambda: quiet([*argv, "--help"])))
     yield against("sleuth --help", ours, raw, 4, "python -c pass")
 
 

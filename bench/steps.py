@@ -108,7 +108,7 @@ def measure() -> Iterator[Row]:
         assert len(case.weighed) == QUESTIONS
         events = folder.events.stat().st_size
     steps = QUESTIONS * NODES + 3
-    detail = f"{seconds:.2f} s for {QUESTIONS} questions of {NODES} nodes each, {events / QUESTIONS:,.0f} B of log a question"
+    detail = f"{seconds:.2f} s for {QUESTIONS} questions of {NODES} steps, {events / QUESTIONS:,.0f} B of log each"
     yield Row("graph step: node, events, checkpoint", seconds / steps * 1000, "ms", 8, detail)
     detail = f"{size:,} B on disk after {steps} steps, write-ahead log included"
     yield Row("checkpoint, per graph step", size / steps / 1000, "kB", 5, detail)

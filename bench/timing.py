@@ -7,32 +7,27 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-Action = Callable[[], object]
-
 
 @dataclass(frozen=True)
-class Timing:
-    """Seconds of each repetition."""
+class Job:
+    """What is timed, and what has to happen before each time, untimed."""
 
-    seconds: list[float]
+    action: Callable[[], object]
+    prepare: Callable[[], object] = lambda: None
 
-    @property
-    def median(self) -> float:
-        return statistics.median(self.seconds)
-
-    @property
-    def spread(self) -> tuple[float, float]:
-        """The quartiles, as parts of the median."""
-        low, _, high = statistics.quantiles(self.seconds, n=4)
-        return low / self.median, high / self.median
+    def seconds(self) -> float:
+        self.prepare()
+        start = time.perf_counter()
+        self.action()
+        return time.perf_counter() - start
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: what was measured, beside what, and what it should come to.
+    """One line of the table.
 
     Attributes:
-        value: in the unit that `unit` names: `×` is a ratio of medians.
+        value: what was measured, in `unit`; `×` is a ratio.
         limit: the most that `value` should be; None where nothing is promised.
         detail: the numbers behind it.
     """
@@ -48,34 +43,30 @@ class Row:
         return "" if self.limit is None else "met" if self.value <= self.limit else "MISSED"
 
 
-def clock(action: Action) -> float:
-    start = time.perf_counter()
-    action()
-    return time.perf_counter() - start
+def in_turn(rounds: int, *jobs: Job) -> list[list[float]]:
+    """Seconds of each job in each round, after one round that isn't counted."""
+    for job in jobs:
+        job.seconds()
+    timed = [[job.seconds() for job in jobs] for _ in range(rounds)]
+    return [list(column) for column in zip(*timed, strict=True)]
 
 
-def in_turn(times: int, *actions: Action) -> list[Timing]:
-    """Time each action `times` times, one after the other and in turn, after one unmeasured round of each."""
-    for action in actions:
-        action()
-    rounds = [[clock(action) for action in actions] for _ in range(times)]
-    return [Timing(list(column)) for column in zip(*rounds, strict=True)]
+def against(name: str, ours: list[float], raw: list[float], limit: float | None, beside: str) -> Row:
+    """A row that gives the median of the rounds' own ratios, and the quartiles as the spread."""
+    ratios = [mine / other for mine, other in zip(ours, raw, strict=True)]
+    low, middle, high = statistics.quantiles(ratios, n=4)
+    times = f"{_ms(ours)} beside {_ms(raw)} for {beside} (medians)"
+    return Row(name, middle, "×", limit, f"{low:.2f}–{high:.2f} in half of {len(raw)} rounds; {times}")
 
 
-def against(name: str, ours: Timing, raw: Timing, limit: float | None, beside: str) -> Row:
-    """A row that gives the ratio of the medians."""
-    detail = f"{_shown(ours)} beside {_shown(raw)} for {beside}; {len(raw.seconds)} rounds"
-    return Row(name, ours.median / raw.median, "×", limit, detail)
-
-
-def _shown(timing: Timing) -> str:
-    low, high = timing.spread
-    return f"{timing.median * 1000:.1f} ms (quartiles {low:.2f}–{high:.2f})"
+def _ms(seconds: list[float]) -> str:
+    return f"{statistics.median(seconds) * 1000:,.0f} ms"
 
 
 def table(rows: Iterator[Row]) -> Iterator[str]:
     """The rows as lines, each as soon as it is known."""
-    yield f"{'measured':<44} {'value':>10}  {'limit':>8}  {'':<6}  details"
+    yield f"{'measured':<42} {'value':>7}     {'limit':>6}             details"
     for row in rows:
         limit = "" if row.limit is None else f"{row.limit:g} {row.unit}"
-        yield f"{row.name:<44} {row.value:>7.2f} {row.unit:<2}  {limit:>8}  {row.verdict:<6}  {row.detail}"
+        value = f"{row.value:.2f}" if row.value >= 0.1 else f"{row.value:.4f}"
+        yield f"{row.name:<42} {value:>7} {row.unit:<2}  {limit:>6}  {row.verdict:<6}   {row.detail}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import re
 import warnings
@@ -72,7 +73,8 @@ class Expression:
                 return
         raise ExpressionError(f"{self.text[:60]!r}… is nested more than {MAX_DEPTH} deep")
 
-    def names(self) -> set[str]:
+    @functools.cached_property
+    def names(self) -> frozenset[str]:
         """The outer names it uses, dotted as far as they are plain: `data`, `steps.q2b` (also as `steps['q2b']`)."""
         bound = {n.id for n in ast.walk(self._tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         found = set()
@@ -84,7 +86,7 @@ class Expression:
                     found.add(f"{name}.{key}")
                 case ast.Name(id=name) if name not in FUNCTIONS and name not in CONSTANTS:
                     found.add(name)
-        return {name for name in found if name.partition(".")[0] not in bound}
+        return frozenset(name for name in found if name.partition(".")[0] not in bound)
 
     def check(self, known: Mapping[str, Any]) -> list[str]:
         """Problems with names, fields and values, given the type of each outer name (`Any` = not known)."""
@@ -103,6 +105,16 @@ class Expression:
             return Evaluator().value(self._tree.body, scope)
         except (TypeError, LookupError, ValueError, ArithmeticError, re.error, RecursionError) as error:
             raise ExpressionError(f"{self.text!r}: {error}") from error
+
+
+@functools.lru_cache(maxsize=4096)
+def parse(text: str) -> Expression:
+    """`Expression(text)`, remembered: a run looks at the same few over and over.
+
+    Raises:
+        ExpressionError: as `Expression`.
+    """
+    return Expression(text)
 
 
 def _objection(node: ast.AST) -> str:
@@ -142,5 +154,5 @@ def _is_plain(value: object) -> bool:
 
 def uses(expressions: Iterable[Expression], prefix: str) -> set[str]:
     """The names behind `prefix.` in all the expressions: ids of steps for `steps`."""
-    dotted = {name for expression in expressions for name in expression.names()}
+    dotted = {name for expression in expressions for name in expression.names}
     return {name.partition(".")[2] for name in dotted if name.startswith(f"{prefix}.")}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .expressions import Expression
+from .expressions import Expression, parse
 from .functions import ExpressionError, plain, shown
 
 _SLOT = re.compile(
@@ -23,7 +23,7 @@ def expressions(value: Any) -> Iterator[Expression]:
     """
     if isinstance(value, str):
         _refuse_open(value)
-        yield from (Expression(slot[1]) for slot in _SLOT.finditer(value) if slot[1] is not None)
+        yield from (parse(slot[1]) for slot in _SLOT.finditer(value) if slot[1] is not None)
     elif isinstance(value, list):
         for item in value:
             yield from expressions(item)
@@ -52,12 +52,12 @@ def fill(value: Any, scope: Mapping[str, Any]) -> Any:
         return value
     whole = _SLOT.fullmatch(value)
     if whole and whole[1] is not None:
-        return plain(Expression(whole[1]).evaluate(scope))
+        return plain(parse(whole[1]).evaluate(scope))
     return _SLOT.sub(lambda slot: "$" if slot[1] is None else _something(slot[1], scope), value)
 
 
 def _something(expression: str, scope: Mapping[str, Any]) -> str:
-    value = Expression(expression).evaluate(scope)
+    value = parse(expression).evaluate(scope)
     if value is None or value == []:
         raise ExpressionError(f"{expression!r} is nothing here")
     return shown(value)
@@ -69,4 +69,4 @@ def fill_text(text: str, scope: Mapping[str, Any]) -> str:
     Raises:
         ExpressionError: an expression that has no value here.
     """
-    return _SLOT.sub(lambda slot: "$" if slot[1] is None else shown(Expression(slot[1]).evaluate(scope)), text)
+    return _SLOT.sub(lambda slot: "$" if slot[1] is None else shown(parse(slot[1]).evaluate(scope)), text)

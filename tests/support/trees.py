@@ -37,7 +37,8 @@ def hostile(root: Path) -> Path:
         root,
         {"ok.py": "needle = 1\n", "empty.py": "", "binary.bin": b"ELF\0needle\n\xff", "package/in.py": "needle = 2\n"},
     )
-    (root / "out").symlink_to("/etc/passwd")
+    (root / "out").symlink_to("/usr/bin")
+    (root / "shadow").symlink_to("/etc/shadow")
     (root / "up").symlink_to("../" * 40 + "etc/hostname")
     (root / "loop").symlink_to("loop2")
     (root / "loop2").symlink_to("loop")

@@ -337,5 +337,5 @@ def test_names_fields_and_words_are_checked(text: str, problems: list[str]) -> N
 
 def test_what_is_used() -> None:
     text = "steps.q1.data.total and steps['q2'] and any(h.x for h in steps.q3.data.hits) and param and true"
-    assert Expression(text).names() == {"steps", "steps.q1", "steps.q2", "steps.q3", "param"}
+    assert Expression(text).names == {"steps", "steps.q1", "steps.q2", "steps.q3", "param"}
     assert uses([Expression(text), Expression("steps.q4")], "steps") == {"q1", "q2", "q3", "q4"}

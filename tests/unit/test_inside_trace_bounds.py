@@ -58,6 +58,13 @@ class TestLimits:
         grow(tmp_path, {"many.py": "knob = 1\n" * 2010})
         reply = run(tmp_path, "knob", "many.py")
         assert (len(reply["occurrences"]), reply["left_out"]["occurrences"]) == (2000, 10)
+        assert reply["reached"]["cut"] == ""
+
+    def test_a_file_of_nothing_but_mentions_is_not_read_to_its_end(self, tmp_path: Path) -> None:
+        grow(tmp_path, {"many.py": "knob = 1\n" * 6000})
+        reply = run(tmp_path, "knob", "many.py")
+        assert reply["left_out"]["occurrences"] == 3000
+        assert reply["reached"]["cut"] == "mentions beyond the first 5,000 were not examined"
 
 
 class TestOwners:

@@ -142,7 +142,7 @@ def test_what_sets_and_what_does_not(tmp_path: Path) -> None:
         ("y = [i * s for i in x if i]", ["i"]),
         ("try:\n        pass\n    except KeyError:\n        x *= s", ["except KeyError"]),
         ("try:\n        if a:\n            return\n    finally:\n        x *= s", []),
-        ("match a:\n        case 1 if b:\n            x *= s", ["match a case 1"]),
+        ("match a:\n        case 1 if b:\n            x *= s", ["match a case 1", "b"]),
         ("with a:\n        if b:\n            x *= s", ["b"]),
         ("if (t := a()) is not None:\n        x *= s", ["(t := a()) is not None"]),
     ],
@@ -155,6 +155,13 @@ def test_guards(tmp_path: Path, body: str, guards: list[str]) -> None:
 def test_guards_are_quoted_whole(tmp_path: Path) -> None:
     test = " and ".join(f"condition_number_{n}" for n in range(30))
     assert mentions(tmp_path, f"def f(x, s):\n    if {test}:\n        x *= s\n")[1]["guards"] == [test]
+
+
+def test_conditions_beyond_fifty_are_counted(tmp_path: Path) -> None:
+    body = "".join(f"    if a{n}:\n        return\n" for n in range(60))
+    (one,) = [m for m in mentions(tmp_path, f"def f(x, s):\n{body}    x *= s\n") if m["kind"] == "multiply"]
+    assert one["guards"][:2] == ["… and 10 conditions before these", "not a10"]
+    assert (len(one["guards"]), one["guards"][-1]) == (51, "not a59")
 
 
 def test_a_local_name_carries_the_value_on(tmp_path: Path) -> None:

@@ -2,6 +2,10 @@
 
 import hashlib
 import os
+import shutil
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -94,6 +98,31 @@ def test_the_workspace_is_fresh_and_leaves_nothing(folder: CaseFolder) -> None:
     assert not folder.scratch.exists()
     assert not folder.layers.exists()
     assert folder.read(digest) == b"whole"
+
+
+def test_a_sandbox_that_a_killed_run_left_hanging_is_ended(folder: CaseFolder, tmp_path: Path) -> None:
+    """Made by hand: a process called bwrap that holds a file in the scratch folder, and two that are none of ours."""
+    program = shutil.copyfile(shutil.which("sleep") or "", tmp_path / "bwrap")
+    Path(program).chmod(0o755)
+    with (folder.scratch / "stdout").open("w") as ours, (tmp_path / "elsewhere").open("w") as other:
+        left = subprocess.Popen([program, "60"], stdout=ours)
+        strangers = [subprocess.Popen([program, "60"], stdout=other), subprocess.Popen(["sleep", "60"], stdout=ours)]
+    try:
+        wait_for_names([left, *strangers])
+        with folder.workspace():
+            assert left.wait(10) == -signal.SIGKILL
+            assert [p.poll() for p in strangers] == [None, None]
+    finally:
+        for process in (left, *strangers):
+            process.kill()
+            process.wait()
+
+
+def wait_for_names(processes: list[subprocess.Popen[bytes]]) -> None:
+    """Wait until each runs its own program."""
+    for process in processes:
+        while Path(f"/proc/{process.pid}/comm").read_text() not in ("bwrap\n", "sleep\n"):
+            time.sleep(0.01)
 
 
 def began(home: Path, ident: str, age: int = 0) -> None:
