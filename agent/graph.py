@@ -1,7 +1,8 @@
 """The investigation as a LangGraph graph: rank → choose → approve → act → weigh → choose … → conclude.
 
-The checkpoint holds the case's id and the name of the open question only. What was done is in the event log, and every node reads
-the case file before it acts: a node that runs a second time, after a crash, finds its work done and does nothing.
+The checkpoint holds the case's id and the name of the open question only. What was done is in the event log, and every
+node reads the case file before it acts: a node that runs a second time, after a crash, finds its work done and does
+nothing.
 """
 
 from __future__ import annotations

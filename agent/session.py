@@ -104,6 +104,8 @@ def resume(folder: CaseFolder, options: Options) -> CaseFolder:
     if opened is None:
         raise CaseError(f"{folder.id}: ended before it began; start a new case")
     if case.closed is not None and not case.troubles:
+        with contextlib.closing(EventLog(folder.events)):
+            folder.clear()  # a run that was killed right after its last event
         return folder
     loaded = loader.read(folder.inputs / f"{opened.playbook}.yaml")
     deployment = load_deployment(

@@ -98,17 +98,18 @@ class CaseFolder:
     @contextlib.contextmanager
     def workspace(self) -> Iterator[None]:
         """Fresh scratch and clone folders, gone again at the end; leftovers of a killed run are cleared first."""
-        if self.scratch.exists():
-            end_leftovers(self.scratch)
-        self._clear()
+        self.clear()
         self.scratch.mkdir()
         self.layers.mkdir()
         try:
             yield
         finally:
-            self._clear()
+            self.clear()
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """Remove what exists only while a process works on the case; only that process, which holds the log, may."""
+        if self.scratch.exists():
+            end_leftovers(self.scratch)
         for path in (self.scratch, self.layers):
             shutil.rmtree(path, ignore_errors=True)
         for part in self.artefacts.glob(".*"):

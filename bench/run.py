@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DEMO = ROOT / "playbooks" / "demo" / "double-scaling"
 SOURCE = "sglang==0.5.23"
 PATTERN = "routed_scaling_factor"
-FLAGS = ["--json", "--no-config", "--no-ignore", "--hidden", "--no-require-git", "--glob=!.git"]
+FLAGS = ["--json", "--no-config", "--text", "--no-ignore", "--hidden", "--no-require-git", "--glob=!.git"]
 """What the grep tool gives rg."""
 
 

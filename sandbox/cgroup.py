@@ -71,7 +71,7 @@ def candidates(mountinfo: str, own: str) -> Iterator[Path]:
     for line in own.splitlines():
         _, controllers, path = line.split(":", 2)
         for root, point, kind, options in mounts:
-            if not Path(path).is_relative_to(root):
+            if not Path(path).is_relative_to(root) or ".." in Path(path).parts:
                 continue  # mounted from elsewhere in the hierarchy: out of this process's reach
             place = point / Path(path).relative_to(root)
             if kind == "cgroup" and "pids" in controllers.split(",") and "pids" in options:

@@ -41,6 +41,11 @@ def book(*steps: Part, **more: Any) -> Part:
     return {**head, **more, "steps": list(steps) or [step("s1")]}
 
 
+def bare_book(*steps: Part) -> Part:
+    """A playbook whose one hypothesis rests on no assumption."""
+    return book(*steps, hypotheses=[{"id": "h", "claim": "C", "refuted_by": "R"}])
+
+
 def write(folder: Path, content: Part, name: str = "") -> Path:
     """Write a playbook as `<name>.yaml`, one key a line."""
     path = folder / f"{name or content.get('name', 'p')}.yaml"

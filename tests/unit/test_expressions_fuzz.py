@@ -48,7 +48,7 @@ def test_only_its_own_error_gets_out(text: str) -> None:
     try:
         expression = Expression(text)
         expression.check(KNOWN)
-        expression.names
+        assert isinstance(expression.names, frozenset)
         found = expression.evaluate(SCOPE)
     except ExpressionError:
         return

@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sleuth.tools.inside import look
@@ -29,6 +29,7 @@ def test_odd_names_are_shown_and_taken_back(tree: Path, raw: bytes, shown: str) 
     assert resolve(str(tree), shown) == os.path.join(tree, os.fsdecode(raw))  # noqa: PTH118
 
 
+@settings(database=None)
 @given(st.binary(max_size=40).filter(lambda raw: b"\0" not in raw))
 def test_every_name_comes_back(raw: bytes) -> None:
     shown = to_shown(os.fsdecode(raw))
@@ -37,6 +38,7 @@ def test_every_name_comes_back(raw: bytes) -> None:
     assert shown.isprintable() or not any(c < " " or "\x7f" <= c <= "\x9f" for c in shown)
 
 
+@settings(database=None)
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_no_two_names_are_shown_alike(one: str, two: str) -> None:
     names = [text.encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape") for text in (one, two)]

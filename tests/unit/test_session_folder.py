@@ -72,6 +72,19 @@ def test_a_case_belongs_to_one_process_at_a_time(scene: Scene) -> None:
     assert scene.resume().closed is not None
 
 
+def test_what_a_run_left_that_was_killed_after_its_last_event_is_cleared(scene: Scene) -> None:
+    folder = scene.run()
+    before = folder.events.read_bytes()
+    folder.scratch.mkdir()
+    folder.layers.mkdir()
+    (folder.artefacts / ".half.1").touch()
+    scene.resume()
+    assert not folder.scratch.exists()
+    assert not folder.layers.exists()
+    assert not list(folder.artefacts.glob(".*"))
+    assert folder.events.read_bytes() == before
+
+
 def test_a_running_case_can_not_be_resumed_beside_it(scene: Scene) -> None:
     child = subprocess.Popen(command(*scene.words()), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert child.stderr is not None
