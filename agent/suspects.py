@@ -5,19 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 from ..playbooks.suspect import Suspect
-from ..sandbox.clone import Clone
+from ..sandbox.clone import Clone, top_level
 from ..sandbox.errors import SleuthError
 from ..sandbox.patches import Patch
 from ..tools.call import ToolResult
+from ..tools.inside.paths import to_shown
 from ..tools.registry import get_tool
 from .events import Call
 from .gate import FAILED
 
 
 class SuspectsUnknown(SleuthError):
-    """The deployed source could not be compared with stock, so nobody knows what changed."""
+    """The deployed source could not be compared with stock, or the comparison says that it is something else."""
+
+
+MOST = 200
+"""Files that may differ from stock. More than that is another release, not patches."""
 
 
 MakeCall = Callable[[Call], ToolResult]
@@ -36,12 +42,12 @@ def list_suspects(clone: Clone, make_call: MakeCall, read: Callable[[str], bytes
         One suspect a patch; without patches one a file that differs from stock; without either the source as a whole.
 
     Raises:
-        SuspectsUnknown: the comparison with stock failed.
+        SuspectsUnknown: the comparison with stock failed, or more than MOST files differ.
     """
     if clone.patches:
         return [_of_patch(patch, told_apart=clone.steps is not None) for patch in clone.patches]
     if clone.stock and clone.stock.lower != clone.tree.lower:
-        found = _of_differences(clone.digest(), make_call, read)
+        found = _of_differences(clone, clone.stock.lower, make_call, read)
         if found:
             return found
     return [Suspect(id="source", title="the source as a whole; no patches are named", is_source=True)]
@@ -54,12 +60,19 @@ def _of_patch(patch: Patch, *, told_apart: bool) -> Suspect:
     return Suspect(id=patch.id, title=patch.title, files=patch.files, changed=changed, patch=own)
 
 
-def _of_differences(clone: str, make_call: MakeCall, read: Callable[[str], bytes]) -> list[Suspect]:
-    key = hashlib.sha256(json.dumps(["diff", {}, clone]).encode()).hexdigest()
-    result = make_call(Call(key=key, tool="diff", args={}))
+def _of_differences(clone: Clone, stock: Path, make_call: MakeCall, read: Callable[[str], bytes]) -> list[Suspect]:
+    """A suspect a file, of what the release ships: a whole site-packages may lie around it in the tree."""
+    args = {"paths": [to_shown(name) for name in top_level(stock)]}
+    key = hashlib.sha256(json.dumps(["diff", args, clone.digest()]).encode()).hexdigest()
+    result = make_call(Call(key=key, tool="diff", args=args))
     if result.status in FAILED:
         raise SuspectsUnknown(f"the source could not be compared with stock ({result.status}): {result.text}")
     data = get_tool("diff").Data.model_validate(json.loads(read(result.data))).model_dump()
+    if data["file_count"] > MOST:
+        raise SuspectsUnknown(
+            f"{data['file_count']:,} of {data['compared']:,} files differ from stock: that is another release, or "
+            "another folder than stock is of. Name the release that was patched, or the patches"
+        )
     return [
         Suspect(
             id=_name(changed["file"], [f["file"] for f in data["files"]]),

@@ -93,11 +93,28 @@ def _views(deployment: Deployment, layers: Path, patches: list[Patch]) -> tuple[
         layer, notes = _layer(stock, layers / "patched", patches, reverse=False)
         return View(stock, layer), View(stock), notes
     if stock is not None:
+        _refuse_other_layout(deployment, deployment.tree, stock)
         return View(deployment.tree), View(stock), _take_apart(deployment.tree, layers, patches)
     if not patches:
         return View(deployment.tree), None, []
     layer, notes = _layer(deployment.tree, layers / "unpatched", patches, reverse=True)
     return View(deployment.tree), View(deployment.tree, layer), notes
+
+
+def top_level(root: Path) -> list[str]:
+    """What a release puts side by side: names in its folder, without hidden ones and packaging metadata."""
+    return sorted(p.name for p in root.iterdir() if p.name[0] != "." and p.suffix not in (".dist-info", ".egg-info"))
+
+
+def _refuse_other_layout(deployment: Deployment, tree: Path, stock: Path) -> None:
+    """A repository beside a wheel has its packages one folder further down; nothing would match."""
+    folders = [name for name in top_level(stock) if (stock / name).is_dir()]
+    if not folders or any((tree / name).exists() for name in folders):
+        return
+    below = next((p for p in sorted(tree.iterdir()) if any((p / name).is_dir() for name in folders)), None)
+    hint = f"; did you mean {below}?" if below else ""
+    text = f"{tree} has none of the folders that {stock} has ({', '.join(folders[:4])}){hint}"
+    raise deployment.problem(text, "tree")
 
 
 def _take_apart(tree: Path, layers: Path, patches: list[Patch]) -> list[str]:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
 import uuid
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from sleuth.sandbox.base import Command, Completed, Limits, Mount
+from sleuth.sandbox.base import Command, Limits, Mount
 from sleuth.sandbox.bubblewrap import Bubblewrap
-from sleuth.sandbox.cgroup import find_parent
 from sleuth.sandbox.clone import tree_digest
 from sleuth.sandbox.errors import CommandError, SandboxDied
 
+from ..support.inside import eventually, out, processes, python, sh
 from ..support.trees import BACKENDS, ODD_NAMES, clone_of, open_backend, write
 
 STOCK_FILES: dict[str, str | bytes] = {"kept.py": "x = 1\n", "changed.py": "y = 1\n", "deleted.py": "z = 1\n"}
@@ -39,35 +35,6 @@ def box(request: pytest.FixtureRequest, tmp_path: Path, lower: Path) -> Bubblewr
     layer = write(tmp_path / "layer", {"changed.py": "y = 2\n", "added/new.py": "new = 1\n"})
     os.mknod(layer / "deleted.py", 0o020000, os.makedev(0, 0))
     return open_backend(request.param, clone_of(lower, layer, stock=lower), tmp_path / "scratch")
-
-
-def sh(box: Bubblewrap, script: str, **options: object) -> Completed:
-    return box.exec(Command(["sh", "-c", script], **options))  # type: ignore[arg-type]
-
-
-def out(done: Completed) -> str:
-    return done.stdout.read_text()
-
-
-def python(box: Bubblewrap, source: str, **options: object) -> Completed:
-    return box.exec(Command([*box.python, "-c", source], **options))  # type: ignore[arg-type]
-
-
-def processes(mark: str) -> list[int]:
-    """Processes of the host, in whatever namespace, whose command line holds `mark`."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            if entry.name.isdigit() and mark.encode() in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-    return [pid for pid in found if pid != os.getpid()]
-
-
-def eventually(test: Callable[[], bool], seconds: float = 10.0) -> bool:
-    last = time.monotonic() + seconds
-    while not (held := test()) and time.monotonic() < last:
-        time.sleep(0.01)
-    return held
 
 
 # --- How a command ends
@@ -337,74 +304,3 @@ def test_odd_names_are_shown(tmp_path: Path, backend: str, root: str) -> None:
 def test_only_a_copy_says_that_it_is_one(box: Bubblewrap, lower: Path, request: pytest.FixtureRequest) -> None:
     copied = [f"/clone: no overlay can be had over {lower}; its files were copied instead"]
     assert box.notes == (copied if "copy" in request.node.callspec.id else [])
-
-
-# --- Many calls
-
-
-def test_two_hundred_calls_leave_nothing_open(box: Bubblewrap) -> None:
-    def descriptors() -> int:
-        return len(list(Path("/proc/self/fd").iterdir()))
-
-    sh(box, "true")
-    before = descriptors()
-    for number in range(200):
-        assert out(sh(box, f"echo {number}")) == f"{number}\n"
-    assert descriptors() == before
-    assert len(list(box.scratch.glob("std*"))) == 2 * 201
-    assert not list(box.scratch.glob("tmp*"))
-
-
-def test_eight_threads_do_not_mix(box: Bubblewrap) -> None:
-    start = threading.Barrier(8)
-
-    def work(thread: int) -> list[str]:
-        start.wait()
-        return [out(sh(box, f"cat; echo {thread}.{n}", stdin=b"in ")) for n in range(5)]
-
-    with ThreadPoolExecutor(8) as pool:
-        said = list(pool.map(work, range(8)))
-    assert said == [[f"in {thread}.{n}\n" for n in range(5)] for thread in range(8)]
-
-
-def test_scoped_outputs_lie_in_their_own_folder(box: Bubblewrap, tmp_path: Path) -> None:
-    place = tmp_path / "call"
-    place.mkdir()
-    done = sh(box.scoped(place), "echo x")
-    assert (done.stdout.parent, done.stderr.parent) == (place, place)
-
-
-# --- When sleuth itself ends
-
-
-@pytest.fixture
-def caller(tmp_path: Path, lower: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """A sleuth in another process, in the middle of a call."""
-    mark = f"780.{uuid.uuid4().int % 10**9}"
-    (tmp_path / "scratch").mkdir()
-    script = f"setsid sleep {mark} & sleep {mark}"
-    source = f"""if True:
-        from pathlib import Path
-        from sleuth.sandbox.base import Command
-        from sleuth.sandbox.bubblewrap import Bubblewrap
-        from sleuth.sandbox.clone import Clone, View
-        clone = Clone(View(Path({str(lower)!r})), None, [], [])
-        Bubblewrap(clone, Path({str(tmp_path / "scratch")!r})).exec(Command(["sh", "-c", {script!r}]))
-    """
-    child = subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, env=dict(os.environ))
-    try:
-        assert eventually(lambda: len(processes(mark)) >= 4), child.stderr and child.poll()
-        yield child, mark
-    finally:
-        child.kill()
-        child.communicate()
-
-
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_nothing_outlives_sleuth(caller: tuple[subprocess.Popen[bytes], str], sent: signal.Signals) -> None:
-    child, mark = caller
-    child.send_signal(sent)
-    child.wait(10)
-    assert eventually(lambda: not [pid for pid in processes(mark) if pid != child.pid], 5)
-    if sent == signal.SIGINT and (parent := find_parent()):
-        assert not list(parent.glob(f"sleuth-{child.pid}-*"))
