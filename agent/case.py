@@ -99,6 +99,10 @@ class CaseFile:
         """The last step that was answered for a suspect."""
         return next((w for w in reversed(self.weighed) if w.suspect == suspect), None)
 
+    def asked(self, suspect: str) -> list[StepWeighed]:
+        """The questions about a suspect that were answered."""
+        return [w for w in self.weighed if w.suspect == suspect]
+
     def of_suspect(self, suspect: str) -> list[HypothesisOpened]:
         """The hypotheses against one suspect."""
         return [h for h in self.hypotheses.values() if h.suspect == suspect]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..playbooks.schema import Bearing, Grade, State
+from ..playbooks.schema import END, Bearing, Grade, State
 from ..tools.base import Status
 from ..tools.call import ToolResult
 from .case import CaseFile
@@ -51,8 +51,9 @@ def _control_of(case: CaseFile, key: str) -> str:
 def verdict(case: CaseFile, suspect: str) -> Verdict:
     """What the admitted evidence allows to be held of one suspect.
 
-    `convicted` needs grade toggled or better, or a proof by computation; `exonerated` needs every hypothesis against
-    the suspect refuted, with no assumption left open; anything that speaks for a hypothesis makes it `suspected`.
+    `convicted` needs grade toggled or better, or a proof by computation that rests on nothing open; `exonerated` needs
+    every hypothesis against the suspect refuted, with no assumption left open; anything that speaks for a hypothesis
+    makes it `suspected`.
     """
     findings = [_finding(case, h) for h in case.of_suspect(suspect)]
     states = {state for state, _, _ in findings}
@@ -78,20 +79,41 @@ def _finding(case: CaseFile, hypothesis: HypothesisOpened) -> tuple[str, str, li
     if for_it and against:
         ids = [e.id for e in for_it + against]
         return "supported", f"{claim}: the evidence contradicts itself ({', '.join(ids)})", ids
-    if for_it:
-        return _supported(claim, for_it)
     unsettled = _unsettled(case, hypothesis)
+    if for_it:
+        return _supported(claim, for_it, unsettled)
     if against and not unsettled:
-        return "refuted", f"refuted: {claim} ({_cite(against)})", [e.id for e in against]
+        return "refuted", f'refuted: "{claim}" ({_cite(against)})', [e.id for e in against]
     if against:
         return "open", f"{claim}: refuted only if {'; '.join(unsettled)}", [e.id for e in against]
-    return "open", f"not decided: {claim}. {hypothesis.undecided}".strip(), [e.id for e in counted]
+    return "open", f"not decided: {claim}. {_why_open(case, hypothesis)}".strip(), [e.id for e in counted]
 
 
-def _supported(claim: str, for_it: list[Evidence]) -> tuple[str, str, list[str]]:
-    proof = [e for e in for_it if e.grade.rank >= Grade.TOGGLED.rank or (e.proves and e.grade is not Grade.READ)]
-    if proof:
+def _why_open(case: CaseFile, hypothesis: HypothesisOpened) -> str:
+    """Why no evidence decides a hypothesis: questions not asked or not answered, else the playbook's own word."""
+    tools = {c.call.key: c.call.tool for c in case.chosen if c.call}
+    results = {e.call: case.results.get(e.call) for e in case.about(hypothesis.id) if e.call}
+    unanswered = [(key, r.status) for key, r in results.items() if r and r.status in FAILED]
+    failed = [f"{tools.get(key, 'a call')} gave no answer ({status})" for key, status in unanswered]
+    last = case.last_step(hypothesis.suspect)
+    if last is None or last.next != END:
+        asked = f"Only {len(case.asked(hypothesis.suspect))} of its questions were asked"
+        return "; ".join([asked if last else "None of its questions was asked", *failed]) + "."
+    return "; ".join(failed) + "." if failed else hypothesis.undecided
+
+
+def _supported(claim: str, for_it: list[Evidence], unsettled: list[str]) -> tuple[str, str, list[str]]:
+    """A toggled change speaks for itself; a computation proves as much as what it assumes."""
+    toggled = [e for e in for_it if e.grade.rank >= Grade.TOGGLED.rank]
+    computed = [e for e in for_it if e.proves and e.grade is not Grade.READ]
+    if proof := toggled or (computed if not unsettled else []):
         return "proved", f"proved: {claim} ({_cite(proof)})", [e.id for e in for_it]
+    if computed:
+        return (
+            "supported",
+            f"{claim}: proved ({_cite(computed)}) only if {'; '.join(unsettled)}",
+            [e.id for e in for_it],
+        )
     best = max((e.grade for e in for_it), key=lambda grade: grade.rank)
     text = f"{claim}: speaks for it, but no more than {best} ({_cite(for_it)}); a conviction needs the change toggled"
     return "supported", text, [e.id for e in for_it]
@@ -112,7 +134,7 @@ def exit_code(case: CaseFile, verdicts: list[Verdict]) -> ExitCode:
     """The exit status of a case that has come to its end."""
     examined = [v.verdict for v in verdicts if v.suspect in case.examined]
     troubles = {t.what for t in case.troubles}
-    failed = any(r.status in (Status.ERROR, Status.TIMEOUT) for r in case.results.values())
+    failed = any(r.status in FAILED for r in case.results.values())
     if {"sandbox", "suspects"} & troubles or case.originals_changed:
         return ExitCode.FAILED
     if "convicted" in examined:

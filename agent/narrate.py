@@ -47,8 +47,8 @@ class Narrator:
                 return f"{len(suspects)} suspects, {len(examined)} examined"
             case HypothesisOpened(id=ident, claim=claim):
                 return f"hypothesis {ident}: {claim}"
-            case StepChosen(step=step, question=question):
-                return f"[{step}] {question}"
+            case StepChosen(suspect=suspect, step=step, question=question):
+                return f"{suspect} [{step}] {question}"
             case CallStarted(call=call, again=again):
                 self.tools[call.key] = call.tool
                 return f"    {call.tool} …{' (again: the last attempt left no result)' if again else ''}"

@@ -38,6 +38,8 @@ def _head(case: CaseFile) -> Iterator[str]:
     yield f"  deployment  {opened.deployment}   ({opened.description})"
     if opened.symptom:
         yield from _wrap(opened.symptom, "  symptom     ")
+    if case.closed:
+        yield from _wrap(case.closed.summary, "  outcome     ")
     yield f"  clone       {opened.clone[:16]}   sleuth {opened.sleuth}"
     for note in opened.notes:
         yield from _wrap(note, "  note        ")
@@ -75,6 +77,8 @@ def _assumptions(case: CaseFile, hypothesis: HypothesisOpened) -> Iterator[str]:
 
 def _questions(case: CaseFile, suspect: str) -> Iterator[str]:
     yield f"QUESTIONS ABOUT {suspect}"
+    if case.opened:
+        yield f"  (to make a call again: add -d {shlex.quote(case.opened.description)})"
     answers = {w.step: w for w in case.weighed if w.suspect == suspect}
     shown: set[str] = set()
     for chosen in (c for c in case.chosen if c.suspect == suspect):
@@ -134,11 +138,11 @@ def _verdicts(case: CaseFile) -> Iterator[str]:
     if not case.verdicts:
         yield "  none yet"
     for verdict in case.verdicts:
-        yield from _verdict(verdict)
+        yield from _verdict(verdict, examined=verdict.suspect in case.examined)
 
 
-def _verdict(verdict: Verdict) -> Iterator[str]:
-    yield f"  {verdict.suspect}: {verdict.verdict.upper()}"
+def _verdict(verdict: Verdict, *, examined: bool) -> Iterator[str]:
+    yield f"  {verdict.suspect}: {verdict.verdict.upper() if examined else 'NOT EXAMINED'}"
     for reason in verdict.reasons:
         yield from _wrap(reason, "      - ")
 
@@ -161,11 +165,12 @@ def _local(hypothesis: str) -> str:
 
 
 def _wrap(text: str, lead: str) -> list[str]:
-    """`text` folded at WIDTH behind `lead`, later lines indented under its start."""
-    lines = [part for line in text.splitlines() or [""] for part in _folded(line, WIDTH - min(len(lead), 24))]
-    indent = " " * min(len(lead), 24)
-    return [f"{lead if n == 0 else indent}{line}" for n, line in enumerate(lines)]
-
-
-def _folded(line: str, width: int) -> list[str]:
-    return textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
+    """`text` folded at WIDTH behind `lead`, later lines indented under its start, or less where that is far right."""
+    indent = " " * min(len(lead), 16)
+    folder = textwrap.TextWrapper(
+        WIDTH, initial_indent=lead, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    first, *rest = text.splitlines() or [""]
+    lines = folder.wrap(first) or [lead.rstrip()]
+    folder.initial_indent = indent
+    return lines + [line for more in rest for line in folder.wrap(more) or [""]]

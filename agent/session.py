@@ -18,6 +18,7 @@ from ..sandbox.deployment import Deployment, load_deployment
 from ..sandbox.errors import PatchError, SandboxError, UsageError
 from ..tools.base import ToolContext
 from ..tools.call import Caller
+from ..tools.inside_call import call_inside
 from ..tools.redact import redact_value
 from .approval import AllowAll, Approver
 from .budget import Budget
@@ -186,10 +187,19 @@ class _Run:
             limits = self.deployment.sandbox.limits.limits()
             self.sandbox = open_sandbox(self.deployment.sandbox.backend, self.clone, self.folder.scratch, limits)
             self.digest = self.clone.digest()
+            self._check_files()
             if not existed:
                 self._open_log(stack)
             self.stack = stack.pop_all()
         return self
+
+    def _check_files(self) -> None:
+        """See that parameters which name files of the clone do, before anything is asked."""
+        for name, spec in self.loaded.playbook.parameters.items():
+            if spec.file:
+                seen = call_inside(self.sandbox, "look", {"paths": [self.params[name]]})
+                if seen.value["problems"]:
+                    raise UsageError(f"--param {name}: {seen.value['problems'][0]}")
 
     def __exit__(self, *_: object) -> None:
         self.stack.close()

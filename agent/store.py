@@ -142,6 +142,8 @@ def find_case(home: Path, name: str) -> CaseFolder:
     if name in known:
         return known[name]
     if len(found) != 1:
+        if not known:
+            raise UsageError(f"there are no cases in {home / 'cases'}; --home names another place")
         what = f"{len(found)} cases start with {name!r}" if found else f"no case {name!r} in {home / 'cases'}"
         raise UsageError(f"{what}{did_you_mean(name, known)}")
     return found[0]

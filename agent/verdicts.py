@@ -13,7 +13,7 @@ def close(case: CaseFile) -> CaseClosed:
     code = gate.exit_code(case, verdicts)
     groups: dict[str, list[str]] = {}
     for item in verdicts:
-        groups.setdefault(item.verdict, []).append(item.suspect)
+        groups.setdefault(item.verdict if item.suspect in case.examined else "not examined", []).append(item.suspect)
     said = [f"{kind}: {', '.join(names)}" for kind, names in groups.items()] or ["no suspects"]
     said += [t.text for t in case.troubles]
     return CaseClosed(verdicts=verdicts, exit_code=code, summary="; ".join(said))

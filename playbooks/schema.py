@@ -57,6 +57,8 @@ class Parameter(Part):
     about: str = ""
     default: str | int | float | bool | list[str] | None = None
     """Its type is what a given value is read as; without a default the parameter must be given."""
+    file: bool = False
+    """It names a file of the clone, which must be there before anything is asked."""
 
 
 class Assumption(Part):

@@ -44,6 +44,11 @@ def _number(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
+def _listed(value: Any) -> Any:
+    """One entry may be written without the brackets of a list."""
+    return [value] if isinstance(value, str) else value
+
+
 Words = Annotated[list[str], BeforeValidator(_words)]
 Variable = Annotated[str, BeforeValidator(_variable)]
 
@@ -127,7 +132,7 @@ class Deployment(Section):
     """The source as deployed."""
     stock: str | None = None
     """The same release unpatched: a folder, or `pypi:NAME==VERSION` for the source in that wheel."""
-    patches: list[PatchEntry] = []
+    patches: Annotated[list[PatchEntry], BeforeValidator(_listed)] = []
     symptom: str = ""
     """What is seen to be wrong, in the words of whoever saw it."""
     oracle: Words | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -105,6 +106,8 @@ class FlatChange(ToolData):
     before: str
     after: str
     guards: list[str]
+    effect: str
+    """What a change of dtype does to precision: narrows or widens; empty where that isn't known, or for other kinds."""
     hunk: str
     """Id of the hunk it is in."""
 
@@ -159,6 +162,8 @@ class Diff(Tool[DiffArgs, DiffData]):
 
     def run(self, args: DiffArgs, context: ToolContext) -> Outcome[DiffData]:
         """See `Tool.run`. `no_data` when nothing (of the kinds asked for) differs."""
+        if context.deployment.stock is None and not context.deployment.patches:
+            return _nothing_to_compare()
         request = args.model_dump(exclude={"patch"})
         if args.patch is not None:
             request |= {"root": f"{PATCHES}/{args.patch}/after", "stock": f"{PATCHES}/{args.patch}/before"}
@@ -174,6 +179,13 @@ class Diff(Tool[DiffArgs, DiffData]):
             raw=[reply.raw],
             truncated="; ".join(left_out),
         )
+
+
+def _nothing_to_compare() -> Outcome[DiffData]:
+    found: dict[str, Any] = {"files": [], "kind_counts": {}, "skipped": [], "ignored": [], "unclassified": []}
+    found |= dict.fromkeys(("compared", "identical", "file_count", "hunk_count"), 0)
+    text = "nothing to compare with: sleuth.yaml names neither `stock` nor `patches`"
+    return Outcome(Status.NO_DATA, read_reply(found), text)
 
 
 def _known_patch(context: ToolContext, patch: str) -> None:
@@ -210,8 +222,19 @@ def _flat(file: FileDiff, hunk: Hunk, change: HunkChange) -> FlatChange:
         before=change.before,
         after=change.after,
         guards=change.guards,
+        effect=_effect(change) if change.kind == "dtype_changed" else "",
         hunk=hunk.id,
     )
+
+
+def _effect(change: HunkChange) -> str:
+    """Taking an upcast away narrows, as adding a downcast does."""
+    bits = re.search(r"(\d+) to (\d+) bits", change.detail)
+    if "downcast" in change.detail or "upcast" in change.detail:
+        return "narrows" if ("downcast" in change.detail) != ("dropped" in change.detail) else "widens"
+    if bits and bits[1] != bits[2]:
+        return "narrows" if int(bits[2]) < int(bits[1]) else "widens"
+    return ""
 
 
 def render(data: DiffData, kinds: list[str]) -> str:

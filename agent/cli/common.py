@@ -44,7 +44,9 @@ def overrides(options: argparse.Namespace) -> dict[str, str]:
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
     """`--max-calls`, `--max-seconds`, `--deny`, `-q`: how far a run may go, and how much it says."""
-    parser.add_argument("--max-calls", type=_count, metavar="N", help="ask nothing more after N tool calls (exit 5)")
+    parser.add_argument(
+        "--max-calls", type=_count, metavar="N", help="ask nothing more after N tool calls in the whole case (exit 5)"
+    )
     parser.add_argument("--max-seconds", type=_seconds, metavar="S", help="ask nothing more after S seconds (exit 5)")
     parser.add_argument("--deny", action="append", default=[], metavar="TOOL", help="refuse calls of this tool")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")

@@ -12,8 +12,9 @@ from ...sandbox.backends import open_sandbox
 from ...sandbox.clone import make_clone
 from ...sandbox.deployment import load_deployment
 from ...sandbox.errors import UsageError
-from ...tools.base import Status, ToolContext
-from ...tools.call import Caller, ToolResult
+from ...tools.base import Status, ToolContext, ToolError
+from ...tools.call import Caller, ToolResult, check_args
+from ...tools.describe import describe
 from ...tools.registry import UnknownTool, get_tool
 from ..exitcodes import ExitCode
 from ..plain import visible
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of this command."""
     parser.add_argument("name", metavar="NAME", help="the tool")
     parser.add_argument("args", nargs="?", default="{}", metavar="ARGS", help="its arguments as a JSON object")
+    parser.add_argument("--describe", action="store_true", help="say what it takes and what it finds")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     add_deployment(parser)
 
@@ -37,8 +39,15 @@ def main(options: argparse.Namespace) -> int:
         raise UsageError(str(error)) from error
     except ValueError as error:
         raise UsageError(f'ARGS must be a JSON object, such as \'{{"pattern": "x"}}\': {error}') from error
+    if options.describe:
+        print(describe(tool))
+        return ExitCode.CLEAN
     if not isinstance(args, dict):
         raise UsageError(f"ARGS must be a JSON object, not a {type(args).__name__}")
+    try:
+        check_args(tool, args)
+    except ToolError as error:
+        raise UsageError(f"{error}; `sleuth tool {tool.name} --describe` lists them") from error
     given = overrides(options)
     deployment = load_deployment(options.deployment, stock=given.get("stock"), tree=given.get("tree"))
     with tempfile.TemporaryDirectory(prefix="sleuth-") as scratch:

@@ -60,6 +60,8 @@ HANDLED = diff(
     (RESULT, "        if self.fused:\n            weights = weights * self.scale\n        return x * weights"),
 )
 NARROWED = diff("pkg/layer.py", (SOFTMAX, "        weights = scores.to(torch.bfloat16).softmax(-1)"))
+UNWIDENED = diff("pkg/layer.py", (SOFTMAX, "        weights = scores.softmax(-1)"))
+WARNED = diff("pkg/layer.py", (ASSERTION, "        if fused:\n            logger.warning('not implemented')"))
 PAGE_SIZE = diff("pkg/server_args.py", ("    page_size: int = 16", "    page_size: int = 64"))
 
 
@@ -80,7 +82,9 @@ def judge(folder: Path, playbook: str, patches: dict[str, str], **more: Any) -> 
         ("removed-assertion", IGNORED, "suspected", 3),
         ("removed-assertion", HANDLED, "inconclusive", 3),
         ("removed-assertion", NARROWED, "exonerated", 0),
+        ("removed-assertion", WARNED, "suspected", 3),
         ("dtype-downcast", NARROWED, "suspected", 3),
+        ("dtype-downcast", UNWIDENED, "suspected", 3),
         ("dtype-downcast", HANDLED, "exonerated", 0),
         ("default-changed", PAGE_SIZE, "suspected", 3),
         ("default-changed", NARROWED, "exonerated", 0),
@@ -93,6 +97,32 @@ def test_one_patch(tmp_path: Path, playbook: str, patch: str, verdict: str, code
 def test_a_changed_default_that_the_deployment_sets_itself_is_not_in_force(tmp_path: Path) -> None:
     launch = {"args": ["python", "-m", "pkg.server", "--page-size", "32"]}
     assert judge(tmp_path, "default-changed", {"p": PAGE_SIZE}, launch=launch) == ({"p": "exonerated"}, 0)
+
+
+def test_a_default_that_a_later_patch_takes_back_is_not_in_force(tmp_path: Path) -> None:
+    new, old = "    page_size: int = 64", "    page_size: int = 16"
+    back = PAGE_SIZE.replace(f"-{old}\n+{new}", f"-{new}\n+{old}")
+    verdicts, _ = judge(tmp_path, "default-changed", {"first": PAGE_SIZE, "back": back})
+    assert verdicts["first"] == "inconclusive"
+
+
+def test_the_default_of_another_setting_with_the_same_name_says_nothing(tmp_path: Path) -> None:
+    lay(tmp_path / "stock", {"pkg/other_args.py": STOCK["pkg/server_args.py"].replace("page_size", "eps")})
+    changed = diff(
+        "pkg/layer.py", ("    def __init__(self, fused=False):", "    def __init__(self, fused=False, eps=16):")
+    )
+    verdicts, _ = judge(tmp_path, "default-changed", {"p": changed})
+    assert verdicts["p"] != "suspected"
+
+
+@pytest.mark.parametrize("playbook", ["removed-assertion", "default-changed", "dtype-downcast"])
+def test_nothing_to_compare_with_is_said_and_clears_nobody(tmp_path: Path, playbook: str) -> None:
+    lay(tmp_path / "tree", STOCK)
+    (tmp_path / "sleuth.yaml").write_text("name: x\ntree: tree\n")
+    case = case_in(start(tmp_path / "home", tmp_path / "sleuth.yaml", loader.find(playbook), {}, {}, Options()))
+    assert case.closed
+    assert (held(case), case.closed.exit_code) == ({"source": "inconclusive"}, 3)
+    assert case.evidence[0].note == "There is nothing to compare with: name `stock` or `patches` in sleuth.yaml."
 
 
 def test_patches_of_one_file_are_told_apart(tmp_path: Path) -> None:

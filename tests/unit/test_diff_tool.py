@@ -12,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from sleuth.sandbox.base import CLONE, STOCK, Command, Completed
+from sleuth.sandbox.deployment import Deployment
 from sleuth.tools.base import Outcome, Status, ToolContext, ToolError
 from sleuth.tools.diff import TEXT_HUNKS, Diff, DiffArgs, DiffData
 from sleuth.tools.inside.change_kinds import KINDS
@@ -49,7 +50,7 @@ def trees(tmp_path: Path) -> tuple[Path, Path]:
 
 def diff(trees: tuple[Path, Path], **args: Any) -> Outcome[DiffData]:
     sandbox = Bare(*trees, trees[0].parent)
-    context = ToolContext(sandbox=cast(Any, sandbox), deployment=cast(Any, None))
+    context = ToolContext(sandbox=cast(Any, sandbox), deployment=Deployment(name="x", stock="stock"))
     return Diff().run(DiffArgs(**args), context)
 
 

@@ -100,8 +100,8 @@ VERDICTS: list[tuple[str, list[dict[str, Any]], str, str, str]] = [
     ("no evidence", [], "", "inconclusive", "not decided: Claim h"),
     ("neutral only", [{"bearing": "neutral"}], "", "inconclusive", "not decided: Claim h"),
     ("redirect only", [{"bearing": "redirects"}], "", "inconclusive", "not decided: Claim h"),
-    ("refuted", [AGAINST], "", "exonerated", "refuted: Claim h (e1 read)"),
-    ("refuted twice", [AGAINST, AGAINST], "", "exonerated", "refuted: Claim h (e1 read, e2 read)"),
+    ("refuted", [AGAINST], "", "exonerated", 'refuted: "Claim h" (e1 read)'),
+    ("refuted twice", [AGAINST, AGAINST], "", "exonerated", 'refuted: "Claim h" (e1 read, e2 read)'),
     (
         "refuted, assumption open",
         [AGAINST],
@@ -142,7 +142,7 @@ VERDICTS: list[tuple[str, list[dict[str, Any]], str, str, str]] = [
         [AGAINST | {"assume": {"a": "verified"}}],
         "a",
         "exonerated",
-        "refuted: Claim h (e1 read)",
+        'refuted: "Claim h" (e1 read)',
     ),
     (
         "supported by reading",
@@ -171,6 +171,13 @@ VERDICTS: list[tuple[str, list[dict[str, Any]], str, str, str]] = [
         "",
         "convicted",
         "proved: Claim h (e1 computed)",
+    ),
+    (
+        "proof by computation under an open assumption",
+        [FOR | {"proves": True, "grade": "computed"}],
+        "a",
+        "suspected",
+        "Claim h: proved (e1 computed) only if",
     ),
     ("toggled", [FOR | {"grade": "toggled"}], "", "convicted", "proved: Claim h (e1 toggled)"),
     ("restored", [FOR, FOR | {"grade": "restored"}], "", "convicted", "proved: Claim h (e2 restored)"),
@@ -210,8 +217,27 @@ def test_verdict(items: list[dict[str, Any]], assumptions: str, verdict: str, re
 
 
 def test_the_reader_is_told_why_it_is_undecided() -> None:
-    case = judged([], undecided="Count them.")
+    case = judged([evidence(bearing="neutral")], undecided="Count them.")
     assert gate.verdict(case, "s").reasons == ["not decided: Claim h. Count them."]
+
+
+@pytest.mark.parametrize(
+    ("status", "onward", "why"),
+    [
+        ("error", "end", "a call gave no answer (error)."),
+        ("ok", "q2", "Only 1 of its questions were asked."),
+        ("denied", "q2", "Only 1 of its questions were asked; a call gave no answer (denied)."),
+    ],
+)
+def test_the_reader_is_told_that_a_question_was_left_open(status: str, onward: str, why: str) -> None:
+    start: list[AnyEvent] = [opened(), suspects("s"), hypothesis("s", "h", undecided="Count them.")]
+    case = case_of([*start, *answered(call("k1"), status)])
+    case.add(weighed("q1", evidence(bearing="neutral"), onward=onward))
+    assert gate.verdict(case, "s").reasons == [f"not decided: Claim h. {why}"]
+
+
+def test_nothing_asked_is_nothing_found() -> None:
+    assert gate.verdict(judged([]), "s").reasons == ["not decided: Claim h. None of its questions was asked."]
 
 
 def test_every_hypothesis_must_be_refuted() -> None:
@@ -238,7 +264,7 @@ def test_a_suspect_that_was_not_examined_is_not_cleared() -> None:
     assert [(v.suspect, v.verdict) for v in closed.verdicts] == [("s", "exonerated"), ("t", "inconclusive")]
     assert closed.verdicts[1].reasons == ["this playbook isn't for this patch: nothing was asked about it"]
     assert closed.exit_code == ExitCode.CLEAN
-    assert closed.summary == "exonerated: s; inconclusive: t"
+    assert closed.summary == "exonerated: s; not examined: t"
 
 
 def test_the_summary_says_what_went_wrong() -> None:
@@ -283,6 +309,8 @@ def case_with(items: list[Evidence]) -> CaseFile:
 
 @given(st.lists(ITEMS, max_size=5), ITEMS, st.integers(0, 5))
 def test_what_does_not_count_changes_no_verdict(items: list[Evidence], extra: Evidence, place: int) -> None:
+    if any(extra.call in item.rests_on for item in items):
+        return  # what the control of its call showed is news, whatever the evidence itself is worth
     before = gate.verdict(case_with(items), "s")
     changed = case_with([*items[:place], extra, *items[place:]])
     if changed.evidence[min(place, len(items))].counts:
@@ -346,7 +374,7 @@ def ended(*kinds: str, trouble: str = "", changed: bool = False, failed: str = "
         (ended("inconclusive"), 3),
         (ended("exonerated", "inconclusive"), 3),
         (ended("exonerated", "suspected"), 3),
-        (ended("inconclusive", failed="denied"), 3),
+        (ended("inconclusive", failed="denied"), 4),
         (ended("exonerated", examined=False), 3),
         (ended(), 3),
         (ended("inconclusive", failed="error"), 4),

@@ -12,7 +12,19 @@ from sleuth.sandbox.clone import tree_digest
 from sleuth.sandbox.errors import UsageError
 
 from ..support.books import book, rule, step
-from ..support.investigation import PATCH, SOURCE, Scene, case_in, change, exit_code, held, kinds, lay, started
+from ..support.investigation import (
+    PATCH,
+    SOURCE,
+    Scene,
+    case_in,
+    change,
+    exit_code,
+    held,
+    kinds,
+    lay,
+    refuting_book,
+    started,
+)
 from ..support.investigation import verdicts_and_evidence as outcome
 
 
@@ -110,7 +122,7 @@ def test_several_suspects_are_worked_through_one_by_one(scene: Scene) -> None:
     scene.playbook = book(
         step(
             "q1",
-            rule("data.total > 0", "supports", grade="computed", proves=True),
+            rule("data.total > 0", "supports", grade="computed", proves=True, assume={"a": "verified"}),
             rule("status == 'no_data'", "refutes", assume={"a": "verified"}),
             args={"pattern": "\\* 2", "paths": "${suspect.files}"},
         ),
@@ -125,7 +137,7 @@ def test_several_suspects_are_worked_through_one_by_one(scene: Scene) -> None:
     assert case.examined == ["a", "b"]
     assert held(case) == {"a": "exonerated", "b": "convicted", "c": "inconclusive"}
     assert [v.reasons[0] for v in case.verdicts[:2]] == [
-        "refuted: a doubles (e1 read)",
+        'refuted: "a doubles" (e1 read)',
         "proved: b doubles (e2 computed)",
     ]
     assert exit_code(folder) == ExitCode.GUILTY
@@ -241,4 +253,13 @@ def test_a_denied_tool_gives_no_answer(scene: Scene) -> None:
     case = case_in(folder)
     assert {r.status.value for r in case.results.values()} == {"denied", "ok"}
     assert [c.tool for c in case.started.values()] == ["read_file"]
-    assert (held(case), exit_code(folder)) == ({"source": "inconclusive"}, ExitCode.INCONCLUSIVE)
+    assert (held(case), exit_code(folder)) == ({"source": "inconclusive"}, ExitCode.FAILED)
+
+
+def test_a_parameter_that_names_a_missing_file_is_refused_before_anything_is_asked(scene: Scene) -> None:
+    scene.playbook = refuting_book(parameters={"entry": {"default": "pkg/modle.py", "file": True}})
+    with pytest.raises(UsageError) as caught:
+        scene.run()
+    assert str(caught.value) == "--param entry: pkg/modle.py: no such file in the tree; did you mean 'model.py'?"
+    assert list((scene.home / "cases").iterdir()) == []
+    assert case_in(scene.run(given={"entry": "pkg/model.py"})).closed
