@@ -97,7 +97,7 @@ def _head(text: Any, separator: Any) -> str:
 
 def _identifiers(text: Any) -> list[str]:
     """Names in a piece of Python, in order, without keywords, builtins, `self` and what stands in quotes."""
-    code = re.sub(r"\b[rRbBuUfF]{0,2}(?:'[^']*'|\"[^\"]*\")", "", shown(text))
+    code = re.sub(r"(?<!\w)[rRbBuUfF]{0,2}(?:'[^']*'|\"[^\"]*\")", "", shown(text))
     names = re.findall(r"[A-Za-z_]\w*", code)
     known = {*keyword.kwlist, *dir(builtins), "self"}
     return list(dict.fromkeys(name for name in names if name not in known))

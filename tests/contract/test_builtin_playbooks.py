@@ -36,7 +36,8 @@ def test_a_run_reaches_its_end(path: Path, patched: bool, tmp_path: Path) -> Non
     if patched:
         lay(tmp_path, {"p.patch": PATCH.replace("+    return weights", "+    return weights * routed_scaling_factor")})
         scene.description = {"name": "f", "stock": "tree", "patches": ["p.patch"]}
-    folder = start(scene.home, scene.yaml, path, {}, {}, Options())
+    files = {name: "pkg/model.py" for name, p in loader.read(path).playbook.parameters.items() if p.file}
+    folder = start(scene.home, scene.yaml, path, files, {}, Options())
     case = case_in(folder)
     assert len(case.examined) == 1
     assert case.weighed[-1].next == END

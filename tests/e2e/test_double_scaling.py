@@ -134,13 +134,12 @@ def test_the_trace_arrives_and_names_where_the_factor_is_applied(demo: Finished)
 
 def test_the_report_names_where_the_flag_is_set_and_read(demo: Finished) -> None:
     flag = demo.evidence("q2c_flag")[0]["note"]
-    assert "deepseek_v2.py:546" in flag
-    assert "deepseek_v2.py:561" in flag
-    assert "hash_topk.py:130" in flag
+    assert "sglang/srt/models/deepseek_v2.py: 546, 561" in flag
+    assert "sglang/srt/layers/moe/hash_topk.py: 46, 130" in flag
     switch = demo.evidence("q2d_switch")[0]["note"]
-    assert "fused_moe_triton/layer.py:311" in switch
-    assert "deepseek_v2.py:1190" in switch
-    assert "mega_moe.py:265" in switch
+    assert "fused_moe_triton/layer.py: 311" in switch
+    assert "sglang/srt/models/deepseek_v2.py: 546, 561, 1190, 1197" in switch
+    assert "mega_moe.py: 265" in switch
 
 
 def test_the_assumptions_are_settled(demo: Finished) -> None:

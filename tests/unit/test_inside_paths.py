@@ -76,7 +76,7 @@ REFUSED = {
     "new_line.py": r"no such file in the tree; did you mean 'new\x0aline.py'?",
     "zzzzzzzz": "no such file in the tree",
     "packag/in.py": "no such file in the tree; there is no folder 'packag' either; did you mean 'package'?",
-    "no/no/no": "no such file in the tree; there is no folder 'no' either; there is no folder 'no' either",
+    "no/no/no": "no such file in the tree; there is no folder 'no' either",
     "ok.py/x": "no such file in the tree; there is no folder 'ok.py' either; did you mean 'ok.py'?",
     "x" * 300: "can't be reached: File name too long",
 }

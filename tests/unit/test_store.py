@@ -156,5 +156,5 @@ def test_a_case_is_found_by_its_id_or_the_start_of_it(tmp_path: Path) -> None:
 
 def test_there_is_no_last_case_of_none(tmp_path: Path) -> None:
     assert cases(tmp_path) == []
-    with pytest.raises(UsageError, match="no case 'last' in "):
+    with pytest.raises(UsageError, match="there are no cases in "):
         find_case(tmp_path, "last")

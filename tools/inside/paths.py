@@ -86,13 +86,14 @@ def within(path: str, root: str) -> bool:
 
 
 def nearest(path: str) -> str:
-    """`; did you mean 'x'?` from the names beside a path that isn't there; says so when its folder isn't either."""
+    """`; did you mean 'x'?` from the names beside a path that isn't there; names the first folder that isn't either."""
     folder, name = os.path.split(path)
-    if not os.path.isdir(folder):
-        what = to_shown(os.path.basename(folder))
-        return f"; there is no folder '{what}' either{nearest(folder)}" if folder != "/" else ""
+    missing = ""
+    while not os.path.isdir(folder) and folder != "/":
+        folder, name = os.path.split(folder)
+        missing = f"; there is no folder '{to_shown(name)}' either"
     near = difflib.get_close_matches(name, _names(folder), n=1, cutoff=0.6)
-    return f"; did you mean '{to_shown(near[0])}'?" if near else ""
+    return missing + (f"; did you mean '{to_shown(near[0])}'?" if near else "")
 
 
 def _names(folder: str) -> list[str]:
