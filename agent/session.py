@@ -23,7 +23,7 @@ from ..tools.redact import redact_value
 from .approval import AllowAll, Approver
 from .budget import Budget
 from .case import CaseFile, fold
-from .events import AnyEvent, CaseClosed, CaseOpened, CaseResumed, OriginalsChecked, SuspectsListed, Trouble
+from .events import AnyEvent, CaseOpened, CaseResumed, OriginalsChecked, SuspectsListed, Trouble
 from .log import EventLog, Listener, read_log
 from .playbook_policy import PlaybookPolicy
 from .store import CaseError, CaseFolder
@@ -298,8 +298,3 @@ def own_version() -> str:
         return version(DISTRIBUTION)
     except PackageNotFoundError:
         return "not installed"
-
-
-def outcome(folder: CaseFolder) -> CaseClosed | None:
-    """How a case ended; None when it hasn't."""
-    return fold(read_log(folder.events)).closed

@@ -1,31 +1,11 @@
 """The trace of a symbol: where it arrives, along which lines, and what it says about each mention."""
 
-import json
-import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sleuth.tools.inside import trace
-
-
-def grow(root: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(textwrap.dedent(text))
-    return root
-
-
-def run(root: Path, symbol: str, entry: str, **more: Any) -> dict[str, Any]:
-    reply = trace.run({"root": str(root), "symbol": symbol, "entry": entry, **more})
-    assert json.loads(json.dumps(reply)) == reply
-    return reply
-
-
-def spots(reply: dict[str, Any], *kinds: str) -> list[tuple[str, int, str]]:
-    return [(o["file"], o["line"], o["kind"]) for o in reply["occurrences"] if not kinds or o["kind"] in kinds]
+from ..support.tracing import grow, run, spots
 
 
 def steps(reply: dict[str, Any]) -> list[tuple[str, int, str, str]]:

@@ -106,7 +106,7 @@ def test_a_dead_sandbox_is_no_answer(scene: Scene) -> None:
     assert exit_code(folder) == ExitCode.FAILED
     assert case.troubles[0].what == "sandbox"
     assert "bubblewrap" in case.troubles[0].text
-    assert len(case.results) == 1
+    assert len(case.results) < len(reference.results)
     assert held(case) == {"source": "inconclusive"}
     assert outcome(scene.resume()) == outcome(reference)
     assert exit_code(folder) == ExitCode.CLEAN

@@ -10,7 +10,6 @@ from .classify_sink import Place, Sink, arrow, same
 from .classify_units import Definition, dump, show
 from .classify_vocabulary import CACHE_DECORATORS, describe_cast, dtype_of
 
-DEFAULT = Place(force="default_changed")
 WIDE = ("", "Exception", "BaseException")
 
 

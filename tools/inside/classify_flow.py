@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from .classify_definitions import swallows
-from .classify_expr import constant_pairs
 from .classify_pairs import Pairing
 from .classify_sink import Place, Sink, arrow, same
 from .classify_units import BLOCKS, Unit, dump, show
@@ -226,8 +225,3 @@ def inner_nodes(units: list[Unit]) -> set[int]:
         if held and all(id(child) in fate for child in held):
             fate.add(id(unit.node))
     return fate
-
-
-def literal_difference(a: ast.AST, b: ast.AST) -> bool:
-    """Whether two statements differ in literals only."""
-    return bool(constant_pairs(a, b))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from .change_kinds import COSMETIC, Change
-from .classify_tokens import BRACES, Statement, in_lines, statements
+from .classify_tokens import Statement, in_lines, statements
 from .classify_vocabulary import CALLS, DTYPES, INDEX_NAMES, SIZE_NAMES, describe_cast, parts
 from .hunks import Block, equal_runs, likeness
 
@@ -286,8 +286,3 @@ def _lone_plain(s: Statement, joined: str, word: str) -> str:
     if s.tokens[-1] == ";" and "(" in s.tokens and not (DECLARES.match(joined) and s.tokens[0] not in STATEMENTS):
         return f"call_{word}"
     return "code_added" if word == "added" else "code_removed"
-
-
-def has_statements(lines: Sequence[str], language: str) -> bool:
-    """Whether lines hold anything but comments and space, in a language whose comments are known here."""
-    return bool(statements("\n".join(lines), language)) if language in BRACES else bool("".join(lines).strip())

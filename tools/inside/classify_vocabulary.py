@@ -67,7 +67,6 @@ _SETS: dict[str, str] = {
 }
 CALLS: dict[str, frozenset[str]] = {name: frozenset(text.split()) for name, text in _SETS.items()}
 
-SYNC_WORDS = ("wait", "record_event")
 DIMENSION_WORDS = frozenset("dim axis keepdim keepdims dims axes".split())
 INDEX_NAMES = frozenset(
     "offset offsets offs off idx index indices indexes indptr pos position positions slot slots loc locs ptr ptrs "

@@ -22,7 +22,6 @@ from .fail import InsideError
 MAX_BYTES = 4 << 20
 MAX_FILES = 200_000
 MAX_SHOWN = 50
-MAX_SITES = 40
 ASIDE = {b"test", b"tests", b"benchmark", b"benchmarks", b"example", b"examples", b"docs"}
 """Folders whose code no server runs: their defaults are listed and decide nothing."""
 FALSE_WORDS = {"", "0", "false", "no", "n", "f", "off", "none"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import posixpath
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -274,11 +273,6 @@ class Module:
         if node not in self._scopes:
             self._scopes[node] = Scope(self, node, outer)
         return self._scopes[node]
-
-    @property
-    def is_package(self) -> bool:
-        """Whether this is a package's `__init__`."""
-        return posixpath.basename(self.path) == "__init__.py"
 
     @cached_property
     def whole(self) -> Definition:
