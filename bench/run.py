@@ -48,7 +48,7 @@ def greps(tree: Path, scratch: Path) -> Iterator[Row]:
         return Artefact(name=name, digest="-", size=path.stat().st_size)
 
     def sandboxed() -> None:
-        done = sandbox.exec(Command([sandbox.rg, *search]))
+        done = sandbox.exec(Command([sandbox.rg, *search], bare=True))
         assert done.exit_code == 0, done.error_text()
         done.stdout.unlink()
         done.stderr.unlink()

@@ -103,6 +103,9 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: str = CLONE
     mounts: Sequence[Mount] = ()
+    bare: bool = False
+    """It is a static program that starts no processes, such as ripgrep: show it the source and nothing else, no system
+    folders, /proc, /dev or /tmp, and don't count its processes. Saves a third of a call's overhead."""
     writable: bool = False
     """Give the command a throw-away layer to write in; it is gone when the command ends."""
     limits: Limits | None = None

@@ -21,9 +21,9 @@ VERSION_SECONDS = 10.0
 OVERLAY_VERSION = (0, 11)
 """The first bubblewrap that can mount overlays."""
 ISOLATE: tuple[str, ...] = ("--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--clearenv")
-ISOLATE += ("--proc", "/proc", "--dev", "/dev")
 """Without `--cap-drop`, root keeps the capability to mount its read-only mounts writable again."""
-SEAL = ("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/")
+KERNEL = ("--proc", "/proc", "--dev", "/dev")
+SEAL = ("--remount-ro", "/proc", "--remount-ro", "/dev")
 """Root owns /proc/sys and may write there without any capability; the rest has no size limit of its own."""
 
 
@@ -94,7 +94,20 @@ def _version(path: str) -> tuple[int, ...]:
 def _trial(binary: Binary) -> str:
     """What goes wrong when `binary` starts the smallest sandbox; empty when nothing does."""
     rg = find_rg()
-    argv = [binary.path, *ISOLATE, "--ro-bind", rg, "/rg", *SEAL, "--", "/rg", "--version"]
+    argv = [
+        binary.path,
+        *ISOLATE,
+        *KERNEL,
+        "--ro-bind",
+        rg,
+        "/rg",
+        *SEAL,
+        "--remount-ro",
+        "/",
+        "--",
+        "/rg",
+        "--version",
+    ]
     try:
         done = run(argv, seconds=START_SECONDS)
     except (OSError, TimeoutError) as error:

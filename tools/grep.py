@@ -163,7 +163,7 @@ class _Search:
             flags += [flag for flag, on in switches.items() if on]
         argv = (self.sandbox.rg, *mode, *flags, "-e", pattern, "--", *(map(_relative, paths) if paths else ["./"]))
         self.commands.append(("rg", *argv[1:]))
-        done = self.sandbox.exec(Command(argv))
+        done = self.sandbox.exec(Command(argv, bare=True))
         if done.timed_out:
             raise ToolTimeout(f"grep {self.args.pattern!r}: {done.describe()}; name fewer paths")
         return done
