@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import TextIO
 
@@ -34,8 +35,9 @@ class Narrator:
         """Tell one event."""
         line = self._line(record)
         if line:
-            self.stream.write(visible(line) + "\n")
-            self.stream.flush()
+            with contextlib.suppress(OSError, ValueError):  # progress that can't be told stops nothing
+                self.stream.write(visible(line) + "\n")
+                self.stream.flush()
 
     def _line(self, record: Record) -> str:  # noqa: C901 - one flat case an event
         match record.event:

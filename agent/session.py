@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import shutil
+import sqlite3
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -271,8 +272,11 @@ class _Run:
         caller = Caller(ToolContext(self.sandbox, self.deployment), self.folder.keep, self.folder.scratch)
         budget = Budget(self.options.max_calls, self.options.max_seconds)
         nodes = Nodes(self.case, self.emit, self._policy(), caller, self.options.approver, budget, self)
-        with checkpoints(self.folder.checkpoint, self.folder.id) as saver:
-            run(build(nodes, saver), self.folder.id)
+        try:
+            with checkpoints(self.folder.checkpoint, self.folder.id) as saver:
+                run(build(nodes, saver), self.folder.id)
+        except sqlite3.Error as error:  # a full disk, most often; a damaged file is begun anew without a word
+            raise CaseError(f"{self.folder.checkpoint}: {error}; the case can be resumed") from error
 
     def _policy(self) -> PlaybookPolicy:
         return PlaybookPolicy(self.loaded.playbook, self.params, self.digest, self.folder.read)

@@ -129,7 +129,13 @@ def _lower(text: Any) -> str:
 
 
 def _matches(pattern: Any, text: Any) -> bool:
-    """Whether a regular expression (Python syntax) matches somewhere in a text."""
+    """Whether a regular expression (Python syntax) matches somewhere in a text.
+
+    Raises:
+        ExpressionError: the pattern repeats a repetition, which can take for ever on a text that doesn't match.
+    """
+    if re.search(r"[+*}]\??\)(?:[+*]|\{\d*,)", shown(pattern)):
+        raise ExpressionError(f"the pattern {shown(pattern)!r} repeats a repetition; write it without")
     return re.search(shown(pattern), shown(text)) is not None
 
 

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
 from .base import Limits
 from .errors import ConfigError
@@ -59,7 +59,7 @@ class PatchEntry(Section):
     path: Path
     id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")
     """The suspect's name; the file's stem by default."""
-    title: str = ""
+    title: Annotated[str, AfterValidator(lambda text: " ".join(text.split()))] = ""
     """What it claims to do; the patch's Subject line by default."""
 
     @model_validator(mode="before")
@@ -126,7 +126,7 @@ class Deployment(Section):
     """
 
     version: Literal[1] = 1
-    name: str = Field(min_length=1)
+    name: str = Field(min_length=1, pattern=r"^[^\x00-\x1f\x7f]+$")
     engine: Literal["sglang", "vllm", "other"] = "other"
     tree: Path | None = None
     """The source as deployed."""

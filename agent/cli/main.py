@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
 import signal
@@ -109,8 +110,20 @@ def _say(text: str, code: ExitCode) -> ExitCode:
         import traceback
 
         traceback.print_exc()
-    print(f"sleuth: {text}", file=sys.stderr)
+    with contextlib.suppress(OSError, ValueError):  # a log that is full mustn't turn into exit status 1
+        print(f"sleuth: {text}", file=sys.stderr, flush=True)
     return code
+
+
+def _reopen_closed() -> None:
+    """Give a process that was started with closed standard streams ones that lead nowhere.
+
+    Otherwise the next file that is opened becomes its standard output.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            assert os.open(os.devnull, os.O_RDWR) == number
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115, PTH123 - for good
 
 
 def run() -> None:
@@ -119,7 +132,9 @@ def run() -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, stop)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    _reopen_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

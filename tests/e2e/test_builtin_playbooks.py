@@ -62,6 +62,7 @@ HANDLED = diff(
 NARROWED = diff("pkg/layer.py", (SOFTMAX, "        weights = scores.to(torch.bfloat16).softmax(-1)"))
 UNWIDENED = diff("pkg/layer.py", (SOFTMAX, "        weights = scores.softmax(-1)"))
 WARNED = diff("pkg/layer.py", (ASSERTION, "        if fused:\n            logger.warning('not implemented')"))
+SCALED = diff("pkg/layer.py", (RESULT, "        return x * weights * self.scale"))
 PAGE_SIZE = diff("pkg/server_args.py", ("    page_size: int = 16", "    page_size: int = 64"))
 
 
@@ -81,17 +82,39 @@ def judge(folder: Path, playbook: str, patches: dict[str, str], **more: Any) -> 
     [
         ("removed-assertion", IGNORED, "suspected", 3),
         ("removed-assertion", HANDLED, "inconclusive", 3),
-        ("removed-assertion", NARROWED, "exonerated", 0),
         ("removed-assertion", WARNED, "suspected", 3),
         ("dtype-downcast", NARROWED, "suspected", 3),
         ("dtype-downcast", UNWIDENED, "suspected", 3),
         ("dtype-downcast", HANDLED, "exonerated", 0),
+        ("removed-assertion", SCALED, "exonerated", 0),
         ("default-changed", PAGE_SIZE, "suspected", 3),
         ("default-changed", NARROWED, "exonerated", 0),
     ],
 )
 def test_one_patch(tmp_path: Path, playbook: str, patch: str, verdict: str, code: int) -> None:
     assert judge(tmp_path, playbook, {"p": patch}) == ({"p": verdict}, code)
+
+
+@pytest.mark.parametrize(
+    ("playbook", "old", "new"),
+    [
+        (
+            "removed-assertion",
+            "        self.scale = 2.5",
+            "        self.scale = helper(2.5)\n        if fused:\n            return",
+        ),
+        (
+            "removed-assertion",
+            SOFTMAX,
+            "        with suppress(AssertionError):\n            weights = scores.float().softmax(-1)",
+        ),
+        ("dtype-downcast", SOFTMAX, '        weights = scores.to(getattr(torch, "float16")).softmax(-1)'),
+        ("dtype-downcast", SOFTMAX, "        weights = cast_to_policy(scores).softmax(-1)"),
+        ("default-changed", "        self.scale = 2.5", "        self.scale = 3.5"),
+    ],
+)
+def test_what_could_do_it_in_another_form_is_not_cleared(tmp_path: Path, playbook: str, old: str, new: str) -> None:
+    assert judge(tmp_path, playbook, {"p": diff("pkg/layer.py", (old, new))}) == ({"p": "inconclusive"}, 3)
 
 
 def test_a_changed_default_that_the_deployment_sets_itself_is_not_in_force(tmp_path: Path) -> None:

@@ -81,13 +81,14 @@ def test_a_signal_interrupts_and_the_case_can_be_resumed(scene: Scene, number: s
     assert len(case_in(scene.only()).weighed) == 40
 
 
-def test_a_narrator_whose_reader_is_gone_leaves_a_case_that_can_be_resumed(scene: Scene) -> None:
+def test_progress_that_nobody_reads_stops_nothing(scene: Scene) -> None:
     read, pipe = os.pipe()
     os.close(read)
     child = subprocess.run(command(*scene.words()), stdout=subprocess.PIPE, stderr=pipe, check=False, timeout=60)
     os.close(pipe)
-    assert child.returncode not in (ExitCode.CLEAN, ExitCode.GUILTY)
-    assert sleuth("resume", "last", *home(scene)).returncode == ExitCode.CLEAN
+    assert child.returncode == ExitCode.CLEAN
+    assert b"EXONERATED" in child.stdout
+    assert case_in(scene.only()).closed
 
 
 def test_the_entry_point_is_what_pyproject_names() -> None:
@@ -98,3 +99,30 @@ def test_the_entry_point_is_what_pyproject_names() -> None:
         timeout=60,
     )
     assert done.stdout.startswith(b"sleuth ")
+
+
+def shell(scene: Scene, script: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run `sleuth` at the end of a shell script that first changes what it inherits."""
+    argv = ["sh", "-c", script, "sh", *command(*words)]
+    return subprocess.run(argv, cwd=scene.folder, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_change_nothing_but_what_is_said(scene: Scene, closed: str) -> None:
+    ended = shell(scene, f'exec "$@" {closed}', *scene.words())
+    assert ended.returncode == ExitCode.CLEAN
+    assert case_in(scene.only()).closed
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_case_that_could_not_be_written_further_is_resumed(scene: Scene) -> None:
+    ended = shell(scene, 'ulimit -f 32; exec "$@"', *scene.words())
+    assert ended.returncode == ExitCode.FAILED
+    assert "checkpoint.sqlite" in ended.stderr
+    assert "the case can be resumed" in ended.stderr
+    assert sleuth("resume", "last", *home(scene)).returncode == ExitCode.CLEAN
+
+
+def test_a_full_log_is_no_conviction(scene: Scene) -> None:
+    assert shell(scene, 'exec "$@" 2>/dev/full', *scene.words()).returncode == ExitCode.CLEAN
+    assert shell(scene, 'exec "$@" 2>/dev/full', "run", "no-such-playbook").returncode == ExitCode.USAGE

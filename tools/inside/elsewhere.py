@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from .paths import to_shown
@@ -17,16 +19,23 @@ def files_with(tree: Tree, word: str) -> list[dict[str, Any]]:
     """Python files that hold the word, each with the number of such lines, most first, at most `MOST_FILES`."""
     pattern = re.compile(rb"(?<!\w)" + re.escape(word.encode()) + rb"(?!\w)")
     found: list[tuple[int, str]] = []
-    looked_at = 0
-    for folder, folders, files in os.walk(tree.root):
-        folders.sort()
-        for name in files:
-            if name.endswith(".py") and looked_at < _LOOKED_AT:
-                looked_at += 1
-                path = os.path.relpath(os.path.join(folder, name), tree.root)
-                lines = _lines(tree, path, word.encode(), pattern)
-                found += [(-lines, path)] if lines else []
+    for path in itertools.islice(_python_files(tree.root), _LOOKED_AT):
+        lines = _lines(tree, path, word.encode(), pattern)
+        found += [(-lines, path)] if lines else []
     return [{"file": to_shown(path), "count": -count} for count, path in sorted(found)[:MOST_FILES]]
+
+
+def _python_files(root: str) -> Iterator[str]:
+    """Every *.py below `root`, relative to it, without recursion: a tree may be deeper than Python's stack."""
+    pending = [""]
+    while pending:
+        folder = pending.pop()
+        try:
+            entries = sorted(os.scandir(os.path.join(root, folder)), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        yield from (os.path.join(folder, e.name) for e in entries if e.name.endswith(".py"))
+        pending += [os.path.join(folder, e.name) for e in reversed(entries) if e.is_dir(follow_symlinks=False)]
 
 
 def _lines(tree: Tree, path: str, needle: bytes, pattern: re.Pattern[bytes]) -> int:

@@ -20,6 +20,8 @@ def main() -> None:
         answer = {"reply": script.run(request)}
     except InsideError as error:
         answer = {"error": str(error)}
+    except Exception as error:  # noqa: BLE001 - whatever a hostile tree sets off, the user is told in one line
+        answer = {"error": f"{sys.argv[1]} broke on this tree: {type(error).__name__}: {error}"}
     except OSError as error:
         answer = {"error": f"{sys.argv[1]}: {_name(error)}{error.strerror or error}"}
     except MemoryError:
