@@ -198,6 +198,14 @@ def test_a_patch_that_multiplies_whatever_the_flag_says_is_suspected(tmp_path: P
     assert bearing == {("applied_twice@patch", "supports")}
 
 
+def test_storing_the_flag_beside_an_unconditional_multiply_is_not_never(tmp_path: Path) -> None:
+    stored = STORED_NOT_READ.replace("self.apply_on_output", "self.apply_routed_scaling_factor_on_output")
+    both = stored + UNCONDITIONAL.partition("hash_topk.py\n+++ b/sglang/srt/layers/moe/hash_topk.py\n")[2]
+    done = Finished(tmp_path, described(tmp_path, both))
+    assert done.verdicts() == {"patch": "suspected"}
+    assert {e["bearing"] for e in done.evidence("q2e_obeyed")} == {"neutral"}
+
+
 def test_a_flag_that_is_stored_and_never_read_is_suspected(tmp_path: Path) -> None:
     stored = STORED_NOT_READ.replace("self.apply_on_output", "self.apply_routed_scaling_factor_on_output")
     done = Finished(tmp_path, described(tmp_path, stored))
