@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -87,6 +89,12 @@ class Call(Event):
     key: str
     tool: str
     args: dict[str, Any]
+
+    @classmethod
+    def of(cls, tool: str, args: dict[str, Any], clone: str) -> Call:
+        """The call of a tool on a clone, given by its digest, under its key."""
+        body = json.dumps([tool, args, clone], sort_keys=True)
+        return cls(key=hashlib.sha256(body.encode()).hexdigest(), tool=tool, args=args)
 
 
 class StepChosen(Event):

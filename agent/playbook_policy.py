@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
@@ -88,8 +87,7 @@ class PlaybookPolicy:
     def _call(self, tool: str, args: dict[str, Any]) -> Call:
         if redact_value(args) != args:
             raise ExpressionError("an argument looks like a secret, which can't be recorded")
-        body = json.dumps([tool, args, self.clone], sort_keys=True)
-        return Call(key=hashlib.sha256(body.encode()).hexdigest(), tool=tool, args=args)
+        return Call.of(tool, args, self.clone)
 
     def weigh(self, case: CaseFile, chosen: StepChosen) -> StepWeighed:
         """See `Policy`."""

@@ -187,7 +187,8 @@ class _Run:
             self.clone = make_clone(self.deployment, self.folder.layers)
             limits = self.deployment.sandbox.limits.limits()
             self.sandbox = open_sandbox(self.deployment.sandbox.backend, self.clone, self.folder.scratch, limits)
-            self.digest = self.clone.digest()
+            self.digests = self.clone.digests()
+            self.digest = self.clone.digest(self.digests)
             self._check_files()
             if not existed:
                 self._open_log(stack)
@@ -229,7 +230,7 @@ class _Run:
                 playbook_digest=self.loaded.digest,
                 params=self.params,
                 clone=self.digest,
-                originals={str(root): tree_digest(root) for root in self.clone.originals()},
+                originals={str(root): self.digests[root] for root in self.clone.originals()},
                 notes=self.clone.notes + self.sandbox.notes,
                 max_calls=self.options.max_calls,
                 max_seconds=self.options.max_seconds,
@@ -283,7 +284,7 @@ class _Run:
 
     def suspects(self, call: MakeCall) -> SuspectsListed:
         """The patches under suspicion, in the order that they will be looked at."""
-        suspects = list_suspects(self.clone, call, self.folder.read)
+        suspects = list_suspects(self.clone, self.digest, call, self.folder.read)
         examined = self._policy().examined(suspects)
         ordered = sorted(suspects, key=lambda s: s.id not in examined)
         return SuspectsListed(suspects=ordered, examined=examined, order="as listed; not ranked")

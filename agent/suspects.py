@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -30,11 +29,12 @@ MakeCall = Callable[[Call], ToolResult]
 """Makes a tool call on record."""
 
 
-def list_suspects(clone: Clone, make_call: MakeCall, read: Callable[[str], bytes]) -> list[Suspect]:
+def list_suspects(clone: Clone, digest: str, make_call: MakeCall, read: Callable[[str], bytes]) -> list[Suspect]:
     """The suspects of a deployment.
 
     Args:
         clone: the deployment's clone.
+        digest: what it digests to.
         make_call: used to compare the clone with stock when no patches are named.
         read: gives an artefact's content by digest.
 
@@ -47,7 +47,7 @@ def list_suspects(clone: Clone, make_call: MakeCall, read: Callable[[str], bytes
     if clone.patches:
         return [_of_patch(patch, told_apart=clone.steps is not None) for patch in clone.patches]
     if clone.stock and clone.stock.lower != clone.tree.lower:
-        found = _of_differences(clone, clone.stock.lower, make_call, read)
+        found = _of_differences(digest, clone.stock.lower, make_call, read)
         if found:
             return found
     return [Suspect(id="source", title="the source as a whole; no patches are named", is_source=True)]
@@ -60,11 +60,10 @@ def _of_patch(patch: Patch, *, told_apart: bool) -> Suspect:
     return Suspect(id=patch.id, title=patch.title, files=patch.files, changed=changed, patch=own)
 
 
-def _of_differences(clone: Clone, stock: Path, make_call: MakeCall, read: Callable[[str], bytes]) -> list[Suspect]:
+def _of_differences(digest: str, stock: Path, make_call: MakeCall, read: Callable[[str], bytes]) -> list[Suspect]:
     """A suspect a file, of what the release ships: a whole site-packages may lie around it in the tree."""
     args = {"paths": [to_shown(name) for name in top_level(stock)]}
-    key = hashlib.sha256(json.dumps(["diff", args, clone.digest()]).encode()).hexdigest()
-    result = make_call(Call(key=key, tool="diff", args=args))
+    result = make_call(Call.of("diff", args, digest))
     if result.status in FAILED:
         raise SuspectsUnknown(f"the source could not be compared with stock ({result.status}): {result.text}")
     data = get_tool("diff").Data.model_validate(json.loads(read(result.data))).model_dump()

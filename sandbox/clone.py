@@ -54,12 +54,18 @@ class Clone:
         """The folders that must come out of a case byte for byte as they went in."""
         return sorted({self.tree.lower} | ({self.stock.lower} if self.stock else set()))
 
-    def digest(self) -> str:
-        """SHA-256 over everything a call can see: both originals and the layers over them."""
+    def digests(self) -> dict[Path, str]:
+        """`tree_digest` of every folder that a call can see: both originals and the layers over them."""
+        return {root: tree_digest(root) for root in set(self._roots()) if root}
+
+    def digest(self, digests: dict[Path, str] | None = None) -> str:
+        """SHA-256 over everything a call can see, from `digests` where they are known already."""
+        known = self.digests() if digests is None else digests
+        return hashlib.sha256("\n".join(known[root] if root else "-" for root in self._roots()).encode()).hexdigest()
+
+    def _roots(self) -> list[Path | None]:
         views = [self.tree, *([self.stock] if self.stock else [])]
-        roots = [root for view in views for root in (view.lower, view.layer)]
-        digests = {root: tree_digest(root) for root in set(roots) if root}
-        return hashlib.sha256("\n".join(digests.get(root, "-") if root else "-" for root in roots).encode()).hexdigest()
+        return [root for view in views for root in (view.lower, view.layer)]
 
 
 def make_clone(deployment: Deployment, layers: Path) -> Clone:
