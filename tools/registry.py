@@ -9,11 +9,15 @@ from ..sandbox.yamlfile import did_you_mean
 from .base import Tool
 
 TOOLS = {
+    "dead_parameter": ".dead_parameter:DeadParameter",
     "diff": ".diff:Diff",
     "env_probe": ".env_probe:EnvProbe",
+    "exactly_once": ".exactly_once:ExactlyOnce",
     "grep": ".grep:Grep",
+    "power_count": ".power_count:PowerCount",
     "read_file": ".read_file:ReadFile",
     "symbol_trace": ".symbol_trace:SymbolTrace",
+    "twin_paths": ".twin_paths:TwinPaths",
 }
 
 

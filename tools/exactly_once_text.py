@@ -1,0 +1,181 @@
+"""The worlds tables as plain text that a person reads, at most `WIDTH` columns wide.
+
+Works on plain data, as the tool's findings are kept, so that an answer found again is shown without loading the tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import Any
+
+WIDTH = 100
+ROWS = 12
+"""Entries of one section; the data has the rest."""
+ALTERNATIVES = 3
+"""Alternatives of one condition, likewise."""
+
+Json = Mapping[str, Any]
+
+
+def render(data: Json) -> str:
+    """What was found first, then each entry's table, then what is known about the deployment."""
+    lines = [*_heading(data), *_findings(data["findings"])]
+    plain = [table for table in data["tables"] if _is_plain(table)]
+    for table in data["tables"]:
+        if table not in plain:
+            lines += ["", *_table(table)]
+    if plain:
+        lines += ["", "exactly once, whatever the configuration:", *(f"  {_place(table)}" for table in plain)]
+    lines += [*_facts(data["facts"]), *_broken(data["broken"])]
+    return "\n".join(lines)
+
+
+def _heading(data: Json) -> Iterator[str]:
+    tables, left = len(data["tables"]), data["entries_left_out"]
+    more = f"; {left:,} more entries weren't followed" if left else ""
+    counts = ", ".join(map(str, data["counts"])) or "none"
+    rest = [f"{data[key]:,} worlds {what}" for key, what in _REST if data[key]]
+    yield f"{data['factor']}: {_many(tables, 'entry', 'entries')}{more}; counts: {'; '.join([counts, *rest])}"
+
+
+_REST = (("undecided", "undecided"), ("raising", "end in an exception"))
+
+
+def _findings(findings: Sequence[Json]) -> Iterator[str]:
+    rows = [
+        line
+        for one in findings[:ROWS]
+        for line in _wrapped(f"{_KINDS.get(one['kind'], one['kind'])}: {_finding(one)}", "  ", "      ")
+    ]
+    yield from _section("findings", rows, len(findings))
+
+
+_KINDS = {"never": "NEVER APPLIED", "twice": "APPLIED MORE THAN ONCE", "unknown": "unknown"}
+
+
+def _finding(one: Json) -> str:
+    when = f"; when {one['when']}" if one["when"] and one["when"] != "always" else ""
+    return f"{one['path']}:{one['line']} {one['symbol']}: {one['why']}{when}"
+
+
+def _is_plain(table: Json) -> bool:
+    """Whether there is nothing to say but `once`."""
+    rests = table["assumptions"] or table["blind"] or table["findings"]
+    return not rests and len(table["worlds"]) == 1 and table["worlds"][0]["count"] == 1
+
+
+def _place(table: Json) -> str:
+    entry = table["entry"]
+    return f"{entry['symbol']}  {entry['path']}:{entry['line']}"
+
+
+def _table(table: Json) -> Iterator[str]:
+    yield _place(table)
+    if table["summary"]:
+        said = "; ".join(f"{_outcome(row)} {_when(row['text'])}".rstrip() for row in table["summary"])
+        yield from _wrapped(said, "  ", "    ")
+    for world in sorted(table["worlds"], key=_telling):
+        yield from _world(table, world)
+    yield from _section(
+        "  rests on", [line for text in table["assumptions"] for line in _wrapped(text, "    ", "      ")]
+    )
+    blind = [f"{one['path']}:{one['line']}: {one['why']}" for one in table["blind"]]
+    yield from _section("  can't be seen", [line for text in blind for line in _wrapped(text, "    ", "      ")])
+
+
+def _when(text: str) -> str:
+    return "" if text == "always" else text if text.startswith(("else", "when ")) else f"when {text}"
+
+
+def _outcome(row: Json) -> str:
+    """A count, or why there is none."""
+    if row["count"] is not None:
+        return str(row["count"])
+    if row["parts"]:
+        return f"{' and '.join(map(str, row['parts']))} in different parts"
+    return f"raises {row['raises']}" if row["raises"] else f"unknown ({row['unknown']})"
+
+
+def _telling(world: Json) -> int:
+    """Counts other than one come first, then one, then what isn't known, then what ends in an exception."""
+    if world["count"] is not None:
+        return int(world["count"] == 1)
+    return 3 if world["raises"] else 0 if world["parts"] else 2
+
+
+def _world(table: Json, world: Json) -> Iterator[str]:
+    mark = f"{world['count']} ×" if world["count"] is not None else "!" if world["raises"] else "?"
+    if world["count"] is None:
+        yield from _wrapped(f"{mark:<5}{_outcome(world)}", "  ", "       ")
+        mark = ""
+    yield from _conditions(mark, world)
+    for number in world["sites"]:
+        site = table["sites"][number]
+        yield from _wrapped(f"{site['path']}:{site['line']} {site['kind']}: {site['text']}", "       at ", "          ")
+    if power := world.get("power"):
+        yield from _wrapped(f"power counting {power['verdict']}: {power['why']}", "       ", "         ")
+
+
+def _conditions(mark: str, world: Json) -> Iterator[str]:
+    """What all alternatives share, then what each adds."""
+    common, rests = shared(world)
+    if not rests or rests == [""]:
+        yield from _wrapped(f"{mark:<5}{'when ' + common if common else 'always'}", "  ", "         ")
+        return
+    if common:
+        yield from _wrapped(f"{mark:<5}when {common}", "  ", "         ")
+        mark = ""
+    for number, rest in enumerate(rests[:ALTERNATIVES]):
+        word = ("and " if common else "when ") if not number else "or "
+        yield from _wrapped(f"{mark:<5}{word}{rest}", "  ", "         ")
+        mark = ""
+    if len(rests) > ALTERNATIVES or world["more"]:
+        left = "many" if world["more"] else f"{len(rests) - ALTERNATIVES:,}"
+        yield f"       or … {left} more; the data has {'some' if world['more'] else 'all'} of them"
+
+
+def shared(world: Json) -> tuple[str, list[str]]:
+    """The clauses that every alternative of a condition has, and the rest of each, empty where nothing is left."""
+    texts = [text for text in world["text"] if text != "always"]
+    split = [text.split(" and ") for text in texts]
+    # A guard's own text may hold an `and`; and what isn't listed may lack what all that are listed share.
+    if world["more"] or any(len(parts) != len(cube) for parts, cube in zip(split, world["when"], strict=False)):
+        return ("", texts) if len(texts) > 1 else ("".join(texts), [])
+    common = [part for part in split[0] if all(part in parts for parts in split)] if split else []
+    rests = [" and ".join(part for part in parts if part not in common) for parts in split]
+    return " and ".join(common), [] if rests == [""] else rests
+
+
+def _facts(facts: Sequence[Json]) -> Iterator[str]:
+    used = [f"  {fact['guard']} = {fact['value']}  ({fact['source']})" for fact in facts if fact["used"]]
+    yield from _section("facts that fixed a guard", used)
+    unused = [f"  {fact['guard']} = {fact['value']}: {fact['why']}" for fact in facts if fact["why"]]
+    yield from _section("facts that fixed nothing", unused)
+    rest = len(facts) - len(used) - len(unused)
+    if rest:
+        yield f"{rest:,} settings of the deployment met no guard"
+
+
+def _broken(broken: Mapping[str, str]) -> Iterator[str]:
+    yield from _section("not read", [f"  {path}: {why}" for path, why in broken.items()])
+
+
+def _section(title: str, rows: Sequence[str], total: int = 0) -> Iterator[str]:
+    if not rows:
+        return
+    yield f"{title}:"
+    shown = rows if total else rows[: 2 * ROWS]
+    yield from shown
+    left = total - ROWS if total else len(rows) - len(shown)
+    if left > 0:
+        yield f"    … {left:,} more; the data has them"
+
+
+def _wrapped(text: str, first: str, later: str) -> list[str]:
+    flat = " ".join(text.split(" "))
+    return wrap(flat, WIDTH, initial_indent=first, subsequent_indent=later, break_on_hyphens=False) or [first.rstrip()]
+
+
+def _many(number: int, one: str, several: str) -> str:
+    return f"{number:,} {one if number == 1 else several}"

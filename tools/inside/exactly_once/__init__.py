@@ -1,0 +1,1 @@
+"""The static instrument: abstract interpretation of a forward pass that counts how often a factor is applied."""

@@ -1,0 +1,71 @@
+"""How often is a factor applied, in which configuration: the static instrument's script."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from typing import Any
+
+from .exactly_once import entries, sinks
+from .exactly_once.engine import Engine
+from .exactly_once.follow import follow
+from .exactly_once.program import Program
+from .fail import InsideError
+from .source import Tree
+
+MOST_ENTRIES = 200
+DEEPEST_RECURSION = 20_000
+
+
+def run(request: dict[str, Any]) -> dict[str, Any]:
+    """Follow the entries that a request means.
+
+    Args:
+        request: `root`, `factor`; optional `entry` (see `entries.named`), `facts` (guard to value), `sinks` (TOML),
+            `seconds` for all entries together.
+
+    Raises:
+        InsideError: no such entry, no such factor, or sinks that aren't valid.
+    """
+    sys.setrecursionlimit(DEEPEST_RECURSION)
+    started = time.monotonic()
+    factor, facts = request["factor"], request.get("facts", {})
+    if not factor.isidentifier():
+        raise InsideError(f"factor {factor!r}: not an identifier; give the name it goes by in the source")
+    program = Program(Tree(request["root"]))
+    known = sinks.load(request.get("sinks", ""), "sinks")
+    first = Engine(program, factor, known)
+    named = request.get("entry", "")
+    found = entries.named(program, first, named) if named else entries.everywhere(program, first)
+    if not found:
+        raise InsideError(_nothing(factor, named, first))
+    seconds = request.get("seconds", 60.0)
+    tables: list[dict[str, Any]] = []
+    for number, entry in enumerate(found[:MOST_ENTRIES]):
+        left = started + seconds - time.monotonic()
+        tables += follow(program, entry, factor, known, facts, max(left / (len(found) - number), 0.5))
+    return {
+        "tables": tables,
+        "entries_left_out": max(0, len(found) - MOST_ENTRIES),
+        "files": {path: _digest(module.text) for path, module in program.opened.items() if module is not None},
+        "broken": program.broken,
+        "seconds": round(time.monotonic() - started, 3),
+    }
+
+
+def _nothing(factor: str, entry: str, engine: Engine) -> str:
+    word = factor.encode()
+    if entry:
+        return f"{entry}: nothing there mentions {factor!r}"
+    files = [path for path in engine.sources if word in engine.program.tree.load(path)]
+    if not files:
+        return f"factor {factor!r}: no Python file of the tree mentions it"
+    return (
+        f"factor {factor!r}: no class reads it from a configuration and has a forward method; name the entry. "
+        f"It is mentioned in {', '.join(files[:5])}{' …' if len(files) > 5 else ''}"
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
