@@ -82,18 +82,22 @@ class World(Part):
     """Why the count isn't known."""
     raises: str = ""
     """`path:line message` of the exception that ends it."""
+    aside: bool = False
+    """The exception says nothing of the factor, such as a check of another argument."""
     sites: list[int] = Field(default_factory=list)
     """Indices into `sites`, in order."""
 
 
 class Summary(Part):
-    """One count with the shortest condition for it; the last one may say `else`."""
+    """One count with the shortest conditions for it; the last one may say `otherwise`."""
 
     count: int | None
     parts: list[int] = Field(default_factory=list)
     unknown: str = ""
     raises: str = ""
-    text: str
+    when: list[str] = Field(default_factory=list)
+    """Alternatives for a reader, the shortest ones."""
+    more: bool = False
 
 
 class Site(Part):
@@ -129,7 +133,9 @@ class Finding(Part):
     """A place at which the factor isn't applied exactly once, in some world."""
 
     kind: str
-    """never, twice or unknown."""
+    """never, twice or differs (parts of the output)."""
+    role: str = ""
+    """What this place has to do with it."""
     count: int | None = None
     path: str
     line: int

@@ -73,9 +73,12 @@ def _place(table: Json) -> str:
 def _table(table: Json) -> Iterator[str]:
     yield _place(table)
     if table["summary"]:
-        said = "; ".join(f"{_outcome(row)} {_when(row['text'])}".rstrip() for row in table["summary"])
+        said = "; ".join(f"{_outcome(row)} {_when(row)}".rstrip() for row in table["summary"])
         yield from _wrapped(said, "  ", "    ")
-    for world in sorted(table["worlds"], key=_telling):
+    aside = sum(world["aside"] for world in table["worlds"])
+    if aside:
+        yield f"  left out: {_many(aside, 'way', 'ways')} to fail that say nothing of the factor (the data has them)"
+    for world in sorted((w for w in table["worlds"] if not w["aside"]), key=_telling):
         yield from _world(table, world)
     yield from _section(
         "  rests on", [line for text in table["assumptions"] for line in _wrapped(text, "    ", "      ")]
@@ -84,8 +87,10 @@ def _table(table: Json) -> Iterator[str]:
     yield from _section("  can't be seen", [line for text in blind for line in _wrapped(text, "    ", "      ")])
 
 
-def _when(text: str) -> str:
-    return "" if text == "always" else text if text.startswith(("else", "when ")) else f"when {text}"
+def _when(row: Json) -> str:
+    if row["when"] in (["always"], ["otherwise"]):
+        return "" if row["when"] == ["always"] else "otherwise"
+    return "when " + " or ".join(row["when"]) + (" or …" if row["more"] else "")
 
 
 def _outcome(row: Json) -> str:

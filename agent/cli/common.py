@@ -47,7 +47,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-calls", type=_count, metavar="N", help="ask nothing more after N tool calls in the whole case (exit 5)"
     )
-    parser.add_argument("--max-seconds", type=_seconds, metavar="S", help="ask nothing more after S seconds (exit 5)")
+    parser.add_argument("--max-seconds", type=seconds, metavar="S", help="ask nothing more after S seconds (exit 5)")
     parser.add_argument("--deny", action="append", default=[], metavar="TOOL", help="refuse calls of this tool")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
 
@@ -58,17 +58,18 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """A number of seconds from the command line."""
     try:
-        seconds = float(text)
+        number = float(text)
     except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
+        number = math.nan
+    if not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r}: a number of seconds above 0 is needed")
-    return seconds
+    return number
 
 
-def pairs(items: list[str]) -> dict[str, str]:
+def pairs(items: list[str], option: str = "--param") -> dict[str, str]:
     """`["k=v", …]` as a dict.
 
     Raises:
@@ -78,8 +79,8 @@ def pairs(items: list[str]) -> dict[str, str]:
     for item in items:
         name, equals, value = item.partition("=")
         if not equals:
-            raise UsageError(f"--param {item}: NAME=VALUE expected")
+            raise UsageError(f"{option} {item}: NAME=VALUE expected")
         if name in found:
-            raise UsageError(f"--param {name}: given twice, as {found[name]!r} and {value!r}")
+            raise UsageError(f"{option} {name}: given twice, as {found[name]!r} and {value!r}")
         found[name] = value
     return found

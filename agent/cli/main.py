@@ -21,6 +21,7 @@ COMMANDS = {
     "export": "write a case as md, json or jsonl",
     "playbooks": "list, show or check playbooks",
     "tool": "call one tool by hand",
+    "trace": "count how often a factor is applied, in which configuration",
 }
 """Each is a module of this folder with `add_arguments(parser)` and `main(options) -> int`."""
 

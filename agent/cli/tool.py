@@ -5,21 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
-from pathlib import Path
 
-from ...sandbox.backends import open_sandbox
-from ...sandbox.clone import make_clone
 from ...sandbox.deployment import load_deployment
 from ...sandbox.errors import UsageError
-from ...tools.base import Status, ToolContext, ToolError
-from ...tools.call import Caller, ToolResult, check_args
+from ...tools.base import Status, ToolError
+from ...tools.call import ToolResult, check_args
 from ...tools.describe import describe
 from ...tools.registry import UnknownTool, get_tool
 from ..exitcodes import ExitCode
 from ..plain import visible
 from ..store import CaseFolder
 from .common import add_deployment, overrides
+from .one_call import one_call, whole_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,14 +47,7 @@ def main(options: argparse.Namespace) -> int:
         raise UsageError(f"{error}; `sleuth tool {tool.name} --describe` lists them") from error
     given = overrides(options)
     deployment = load_deployment(options.deployment, stock=given.get("stock"), tree=given.get("tree"))
-    with tempfile.TemporaryDirectory(prefix="sleuth-") as scratch:
-        folder = CaseFolder(Path(scratch))
-        for path in (folder.artefacts, folder.scratch, folder.layers):
-            path.mkdir()
-        clone = make_clone(deployment, folder.layers)
-        backend, limits = deployment.sandbox.backend, deployment.sandbox.limits.limits()
-        sandbox = open_sandbox(backend, clone, folder.scratch, limits)
-        result = Caller(ToolContext(sandbox, deployment), folder.keep, folder.scratch).call(tool, args)
+    with one_call(deployment, tool, args) as (result, folder):
         return _print(result, folder, options.json)
 
 
@@ -66,8 +56,7 @@ def _print(result: ToolResult, folder: CaseFolder, as_json: bool) -> int:
     if as_json and result.data:
         sys.stdout.write(folder.read(result.data).decode() + "\n")
     else:
-        whole = next((a for a in result.artefacts if a.name == "text.txt"), None)
-        text = folder.read(whole.digest).decode("utf-8", "surrogatepass") if whole else result.text
+        text = whole_text(result, folder)
         print(visible(text), file=sys.stderr if failed else sys.stdout)
     if result.truncated:
         print(f"shortened: {result.truncated}", file=sys.stderr)

@@ -36,7 +36,7 @@ class Row:
 
     Attributes:
         when: the worlds.
-        plain: the same, without what follows from the program's not having raised something else.
+        plain: the same for a reader, without what holds in all worlds that are left anyway.
         aside: the exception says nothing of the factor.
     """
 
@@ -104,7 +104,7 @@ def make(result: Node, reached: Node, engine: Core) -> list[Row]:
     for outcome, plain in d.values(outcomes, reached):
         when = d.both(plain, kept)
         if when is not d.false:
-            rows.append(Row(outcome, when, plain))
+            rows.append(Row(outcome, when, d.under(reached, plain)))
     for raised in engine.raised:
         rows.append(Row(Outcome(None), raised.when, raised.when, f"{raised.path}:{raised.line} {raised.text}"))
     for raised in engine.losses if exact else ():
