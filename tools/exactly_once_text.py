@@ -12,6 +12,7 @@ from typing import Any
 WIDTH = 100
 ROWS = 12
 """Entries of one section; the data has the rest."""
+PLACES = 6
 ALTERNATIVES = 3
 """Alternatives of one condition, likewise."""
 
@@ -43,20 +44,20 @@ _REST = (("undecided", "undecided"), ("raising", "end in an exception"))
 
 
 def _findings(findings: Sequence[Json]) -> Iterator[str]:
-    rows = [
-        line
-        for one in findings[:ROWS]
-        for line in _wrapped(f"{_KINDS.get(one['kind'], one['kind'])}: {_finding(one)}", "  ", "      ")
-    ]
-    yield from _section("findings", rows, len(findings))
+    """Findings that come about in the same worlds as one, with the places that have a say in them."""
+    groups: dict[tuple[str, str, str], list[Json]] = {}
+    for one in findings:
+        groups.setdefault((one["kind"], one["why"], one["when"]), []).append(one)
+    rows: list[str] = []
+    for (kind, why, when), places in list(groups.items())[:ROWS]:
+        said = f"{_KINDS.get(kind, kind)}: {why}{f'; when {when}' if when and when != 'always' else ''}"
+        rows += _wrapped(said, "  ", "      ")
+        where = dict.fromkeys(f"{one['path']}:{one['line']}" for one in places)
+        rows += _wrapped("see " + ", ".join(list(where)[:PLACES]), "      ", "          ")
+    yield from _section("findings", rows, len(groups))
 
 
-_KINDS = {"never": "NEVER APPLIED", "twice": "APPLIED MORE THAN ONCE", "unknown": "unknown"}
-
-
-def _finding(one: Json) -> str:
-    when = f"; when {one['when']}" if one["when"] and one["when"] != "always" else ""
-    return f"{one['path']}:{one['line']} {one['symbol']}: {one['why']}{when}"
+_KINDS = {"never": "NEVER APPLIED", "twice": "APPLIED MORE THAN ONCE", "differs": "PARTS DIFFER"}
 
 
 def _is_plain(table: Json) -> bool:

@@ -77,6 +77,14 @@ def test_marlin_scales_in_its_sum(tree: Path) -> None:
     assert "fused_marlin_moe.py:264" in places(found, 1)
 
 
+def test_a_helper_scales_for_one_quantisation(tree: Path) -> None:
+    """The router's weights go into packed integers by a GPU kernel, and are followed through it."""
+    facts = {**LOCAL, "quant_method": "Mxfp4FlashinferTrtllmMoEMethod", "moe_runner_backend": "flashinfer_mxfp4"}
+    found = trace(tree, "forward_normal", facts)
+    assert counts(found) == {1}
+    assert places(found, 1) == {"mxfp4_flashinfer_trtllm_moe.py:465", "mxfp4_flashinfer_trtllm_moe.py:466"}
+
+
 def test_the_overlapped_epilogue_has_no_guard(tree: Path) -> None:
     """A defect of the stock release: nothing keeps `op_output` from scaling what the router has scaled."""
     facts = {**BASE, "moe_a2a_backend": "deepep", "moe_runner_backend": "flashinfer_cutedsl"}

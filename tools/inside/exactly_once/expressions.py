@@ -204,7 +204,7 @@ class Expressions(Containers):
         )
         return self.tidy(found, short(ast.unparse(node), 40)) if isinstance(found, Branch) else found
 
-    def arithmetic(self, op: ast.operator, a: Any, b: Any, frame: Frame, at: ast.AST, kind: str = "multiply") -> Any:
+    def arithmetic(self, op: ast.operator, a: Any, b: Any, frame: Frame, at: ast.AST, kind: str = "multiply") -> Any:  # noqa: C901 - one branch a kind
         """The result of a binary operator on two values."""
         if isinstance(a, Const) and isinstance(b, Const):
             return self._constants(op, a, b)
@@ -221,13 +221,22 @@ class Expressions(Containers):
         if isinstance(op, ast.Add | ast.Sub):
             if isinstance(a, Tuple) and isinstance(b, Tuple):
                 return Tuple(a.items + b.items)
-            return self._pooled_list(a, b) if self._is_list(a) or self._is_list(b) else algebra.add(a, b, text)
+            if self._is_list(a) or self._is_list(b):
+                return self._pooled_list(a, b)
+            if (
+                frame.function is not None
+                and frame.function.is_kernel
+                and isinstance(b, Opaque)
+                and isinstance(a, Tensor)
+            ):
+                return a  # an address: a pointer and an offset
+            return algebra.add(a, b, text)
         hot = next((v for v in (a, b) if isinstance(v, Tensor | Power | Murky)), None)
         if hot is None:
             return Opaque(text, number=algebra.is_number(a) and algebra.is_number(b))
         if isinstance(hot, Murky):
             return hot
-        if isinstance(hot, Power) or any(t.k for t in hot.terms):
+        if isinstance(hot, Power) or any(t.k and not t.part for t in hot.terms):
             return Murky(f"the factor goes through `{sign}`")
         return hot
 

@@ -77,8 +77,6 @@ def _run(engine: Engine, entry: Entry) -> Node:
     function = entry.function
     frame = engine.module_frame(function.module)
     nothing = Arguments([], {}, entry=True)
-    spec = function.node.args
-    engine.never_empty.update(f"{a.arg}.shape[0]" for a in [*spec.args, *spec.kwonlyargs])
     if function.owner is None:
         return engine.enter(FunctionValue(function), nothing, frame, engine.diagrams.true)
     built = Obj(function.owner, "instance", {}, "self")

@@ -26,6 +26,7 @@ from .values import (
 PLATFORMS = ("cuda", "hip", "npu", "cpu", "xpu", "musa", "hpu", "mps", "tpu", "another")
 _PLATFORM = re.compile(r"is_(cuda|hip|rocm|npu|cpu|xpu|musa|hpu|mps|tpu|out_of_tree)")
 _COUNTED = re.compile(r"(^|\.)(num|n|len|size)_\w+$|\.shape\[|^len\(|\.numel\(\)|_size$")
+_EXTENT = re.compile(r"\.shape\[-?\d+\]$|\.numel\(\)$|\.size\(-?\d+\)$")
 _ORDER = {
     ast.Lt: ("<",),
     ast.LtE: ("<", "="),
@@ -184,12 +185,6 @@ class Guards(Core):
         found: dict[str, list[str]] = self.__dict__.setdefault("_nicknames", {})
         return found
 
-    @property
-    def never_empty(self) -> set[str]:
-        """Texts of the numbers of tokens handed to the entry: with none there is nothing to count."""
-        found: set[str] = self.__dict__.setdefault("_never_empty", set())
-        return found
-
     def compare(self, op: ast.cmpop, a: Any, b: Any, frame: Frame, at: ast.AST) -> bool | Node:
         """When a comparison of two values holds."""
         negative = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}.get(type(op))
@@ -303,7 +298,8 @@ class Guards(Core):
 
     def _sign(self, value: Opaque, constant: float, wanted: tuple[str, ...], frame: Frame, at: ast.AST) -> Node:
         """How an unknown number compares with a constant; counts and sizes aren't negative."""
-        if constant == 0 and value.text in self.never_empty:
+        if constant == 0 and _EXTENT.search(value.text):
+            # An empty tensor has nothing that could be counted.
             return self.leaf(">" in wanted)
         sides = ("=", ">") if constant == 0 and _COUNTED.search(value.text) else ("<", "=", ">")
         labels = {side: f"{side} {constant}" for side in sides}

@@ -7,7 +7,7 @@ import re
 
 from .core import Arguments, Frame, text_of
 from .diagram import Node
-from .entering import Entering
+from .entering import Entering, length
 from .program import Function, last_name
 from .values import (
     NONE,
@@ -19,6 +19,10 @@ from .values import (
 )
 
 _OUTPUT = re.compile(r"out|cache|buf|result|dst|dest", re.IGNORECASE)
+
+
+SMALL_KERNEL = 40
+"""Lines of a GPU kernel that is run, rather than taken to pass on what it is handed."""
 
 
 class Relevance(Entering):
@@ -64,7 +68,8 @@ class Relevance(Entering):
     def _lukewarm(self, callee: FunctionValue, arguments: Arguments, pc: Node) -> bool:
         """Whether a function is handed only routed tensors, still without the factor, and can't get at the factor."""
         function = callee.function
-        if callee.closure is not None or self._reaches_factor(function):
+        small = function.is_kernel and length(function) <= SMALL_KERNEL
+        if small or callee.closure is not None or self._reaches_factor(function):
             return False
         given = [v for node in arguments.all() for v, _ in self.diagrams.values(node, pc)]
         given += [callee.bound] if callee.bound is not None else []
