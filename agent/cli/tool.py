@@ -13,10 +13,10 @@ from ...tools.call import ToolResult, check_args
 from ...tools.describe import describe
 from ...tools.registry import UnknownTool, get_tool
 from ..exitcodes import ExitCode
+from ..one_call import one_call, whole_text
 from ..plain import visible
 from ..store import CaseFolder
 from .common import add_deployment, overrides
-from .one_call import one_call, whole_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,9 +13,9 @@ from ...sandbox.errors import UsageError
 from ...tools.base import Status
 from ...tools.registry import get_tool
 from ..exitcodes import ExitCode
+from ..one_call import one_call, whole_text
 from ..plain import visible
 from .common import overrides, pairs, seconds
-from .one_call import one_call, whole_text
 
 SPARE = 1.4
 """Time limit of the sandbox, as a multiple of what the tracer may take."""

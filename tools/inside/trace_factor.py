@@ -28,7 +28,15 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
     Raises:
         InsideError: no such entry, no such factor, or sinks that aren't valid.
     """
+    before = sys.getrecursionlimit()
     sys.setrecursionlimit(DEEPEST_RECURSION)
+    try:
+        return _traced(request)
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _traced(request: dict[str, Any]) -> dict[str, Any]:
     started = time.monotonic()
     factor, facts = request["factor"], request.get("facts", {})
     if not factor.isidentifier():

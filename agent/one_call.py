@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ...sandbox.backends import open_sandbox
-from ...sandbox.clone import make_clone
-from ...sandbox.deployment import Deployment
-from ...tools.base import Tool, ToolContext
-from ...tools.call import Caller, ToolResult
-from ..store import CaseFolder
+from ..sandbox.backends import open_sandbox
+from ..sandbox.clone import make_clone
+from ..sandbox.deployment import Deployment
+from ..tools.base import Tool, ToolContext
+from ..tools.call import Caller, ToolResult
+from .store import CaseFolder
 
 
 @contextmanager
