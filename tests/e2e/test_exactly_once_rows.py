@@ -93,6 +93,19 @@ def test_the_overlapped_epilogue_has_no_guard(tree: Path) -> None:
     assert places(found, 2) >= {"deepseek_v2.py:1298", "deepseek_v2.py:1304"}
 
 
+def test_the_overlapped_epilogue_is_right_where_the_router_leaves_it_alone(tree: Path) -> None:
+    facts = {**BASE, "moe_a2a_backend": "deepep", "moe_runner_backend": "deep_gemm", "quant_method": "Fp8MoEMethod"}
+    assert counts(trace(tree, "op_output", facts)) == {1}
+
+
+def test_experts_on_two_devices_differ(tree: Path) -> None:
+    """The wrapper's GPU experts are scaled by the runner and again by the model, its CPU experts by the model alone."""
+    facts = {**LOCAL, "quant_method": "KTEPWrapperMethod", "gpu_method": "Fp8MoEMethod", "moe_runner_backend": "triton"}
+    found = trace(tree, "forward_normal", facts)
+    assert counts(found) == {2}
+    assert {tuple(world["parts"]) for world in found["worlds"] if world["parts"]} == {(1, 2)}
+
+
 @pytest.mark.parametrize(
     ("cast", "runner", "expected"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .fail import InsideError
-from .power.child import adopt_strays, separately
+from .power.child import adopting_strays, separately
 from .power.explore import Budget, explore
 from .power.files import Files
 from .power.oracle import StandInError
@@ -40,7 +40,6 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
         raise InsideError(f"{path} defines no {symbol.partition('.')[0]}")
     sinks = Sinks.load(request.get("sinks", []))
     trial = Trial(files, path, symbol, request["factor"], request.get("facts", {}), sinks)
-    adopt_strays()
     seconds = float(request.get("run_seconds", RUN_SECONDS))
 
     def run_one(plan: dict[str, str]) -> Result:
@@ -50,4 +49,5 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
         return result
 
     budget = Budget(int(request.get("runs", Budget.runs)), float(request.get("seconds", Budget.seconds)))
-    return report(trial, explore(run_one, budget))
+    with adopting_strays():
+        return report(trial, explore(run_one, budget))

@@ -32,6 +32,8 @@ from .values import (
     tensor,
 )
 
+MOST_LOST = 300
+"""Nodes of the condition for irrelevant exceptions; beyond, their worlds are counted as if nothing were raised."""
 DEEPEST = 60
 """Calls inside calls that are followed."""
 
@@ -134,6 +136,7 @@ class Core:
         self.alive: Node = d.true
         self.lost: Node = d.false
         self.losses: list[Raised] = []
+        self.lost_whole = True
         self.unbound = d.leaf(UNBOUND)
         self._sites: dict[tuple[str, int, str], int] = {}
         self.stack: list[Function] = []
@@ -202,12 +205,12 @@ class Core:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """Run something that isn't part of the entry's own run: what it raises ends no world."""
-        kept = self.alive, self.lost, len(self.raised), len(self.losses), self.stack, self.cold
+        kept = self.alive, self.lost, self.lost_whole, len(self.raised), len(self.losses), self.stack, self.cold
         self.alive, self.stack, self.cold = self.diagrams.true, [], 0
         try:
             yield
         finally:
-            self.alive, self.lost, raised, losses, self.stack, self.cold = kept
+            self.alive, self.lost, self.lost_whole, raised, losses, self.stack, self.cold = kept
             del self.raised[raised:]
             del self.losses[losses:]
 
@@ -263,6 +266,9 @@ class Core:
 
     def lose(self, frame: Frame, node: ast.AST, text: str, when: Node) -> None:
         """Worlds that end in an exception which says nothing of the factor: what is computed there is void."""
+        if self.diagrams.is_bigger(self.lost, MOST_LOST):
+            self.lost_whole = False
+            return
         when = self.diagrams.both(when, self.diagrams.both(self.alive, self.diagrams.negate(self.lost)))
         if when is not self.diagrams.false:
             self.losses.append(Raised(frame.module.path, getattr(node, "lineno", 0), text, when))

@@ -91,6 +91,11 @@ class Instances(Objects):
         """Whether a class has all that another declares."""
         return all(self.method(owner, n) for n, f in promised.functions.items() if "abstractmethod" in f.marks)
 
+    def is_wrapper(self, name: str, promised: Class | None) -> bool:
+        """Whether a class of that name is built around others of the promised class."""
+        below = self.subclasses(promised) if promised is not None else []
+        return any(owner.name == name and self._wraps(owner, promised) for owner in below)
+
     def _wraps(self, owner: Class, promised: Class | None) -> bool:
         """Whether a class is built around another of its kind: who builds it does so by name."""
         init = self.method(owner, "__init__")

@@ -289,6 +289,10 @@ class Objects(Names):
         merged = self.diagrams.under(self.alive, self.diagrams.ite(pc, new, old))
         attrs[name] = self.tidy(merged, f"{text_of(value)}.{name}")
 
+    def is_wrapper(self, name: str, promised: Class | None) -> bool:  # instances
+        """Whether a class of that name is built around others of the promised class."""
+        raise NotImplementedError
+
     def _expected(self, name: str, new: Node, pc: Node) -> None:
         """A fact that names the class of an attribute rules out the worlds in which it has another."""
         wanted = self.facts.get(name) or self.facts.get(f"type({name})")
@@ -297,6 +301,9 @@ class Objects(Names):
         for value, where in self.diagrams.values(new, pc):
             if isinstance(value, Opaque):
                 self.nicknames.setdefault(f"type({value.text})", []).append(name)
+                if self.is_wrapper(wanted, value.hint):
+                    # Who builds a wrapper does so by name: what nobody is seen to build isn't one.
+                    self.alive = self.diagrams.both(self.alive, self.diagrams.negate(where))
             elif isinstance(value, Obj) and value.owner is not None and value.owner.name != wanted:
                 self.used_facts.add(name)
                 self.alive = self.diagrams.both(self.alive, self.diagrams.negate(where))

@@ -9,9 +9,6 @@ from .core import Core
 from .diagram import Node, leaves
 from .values import Murky, Obj, Opaque, Power, Tensor, Tuple
 
-MOST_ROWS = 400
-MOST_LOST = 3_000
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -97,7 +94,7 @@ def make(result: Node, reached: Node, engine: Core) -> list[Row]:
     """
     d = engine.diagrams
     reached = d.both(reached, engine.alive)
-    exact = not d.is_bigger(engine.lost, MOST_LOST)
+    exact = engine.lost_whole
     kept = d.negate(engine.lost) if exact else d.true
     outcomes = d.map(lambda v: outcome_of(v, engine), d.under(d.both(reached, kept), result))
     rows = []

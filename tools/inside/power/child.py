@@ -46,6 +46,7 @@ def separately(work: Callable[[Tell], Result], seconds: float) -> Result:
     token = secrets.token_hex(16).encode()
     reader, writer = os.pipe()
     sys.stdout.flush()
+    others = set(_children())
     # The sandbox counts and kills what starts here; a world that hangs must not take the others with it.
     pid = os.fork()  # noqa: TID251
     if pid == 0:
@@ -56,7 +57,7 @@ def separately(work: Callable[[Tell], Result], seconds: float) -> Result:
         said, late = _listen(reader, seconds)
     finally:
         os.close(reader)
-        status, strays = _end(pid)
+        status, strays = _end(pid, others)
     return _understood(said, token, _why(late, strays, status, seconds))
 
 
@@ -139,8 +140,8 @@ def _listen(reader: int, seconds: float) -> tuple[bytes, bool]:
     return bytes(said), False
 
 
-def _end(pid: int) -> tuple[int, int]:
-    """Kill what is left of the child's process group, and whatever else it left behind.
+def _end(pid: int, others: set[int]) -> tuple[int, int]:
+    """Kill what is left of the child's process group, and whatever else it left behind; `others` were there before.
 
     Returns:
         The child's wait status, and how many processes it had left behind.
@@ -152,7 +153,7 @@ def _end(pid: int) -> tuple[int, int]:
         os.kill(pid, signal.SIGKILL)
     status = os.waitpid(pid, 0)[1]
     for _ in range(64):
-        strays = _children()
+        strays = [one for one in _children() if one not in others]
         if not strays:
             break
         found += len(strays)
@@ -164,12 +165,22 @@ def _end(pid: int) -> tuple[int, int]:
     return status, found
 
 
-def adopt_strays() -> None:
-    """Become the parent of processes whose own parent has died, so that none outlives its run (Linux)."""
+@contextlib.contextmanager
+def adopting_strays() -> Iterator[None]:
+    """Meanwhile be the parent of processes whose own parent has died, so that none outlives its run (Linux)."""
+    _adopt(1)
+    try:
+        yield
+    finally:
+        _adopt(0)
+
+
+def _adopt(yes: int) -> None:
     with contextlib.suppress(OSError, ImportError, AttributeError):
         import ctypes
 
-        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+        set_child_subreaper = 36
+        ctypes.CDLL(None).prctl(set_child_subreaper, yes, 0, 0, 0)
 
 
 def _children() -> list[int]:
