@@ -38,15 +38,17 @@ class Stamps:
         """SHA-256 over the names of all folders and the contents of all files of these kinds below `root`.
 
         Links count by their target and aren't followed. Contents are read again only where a file's stamp has changed.
+        A `root` that is a file counts by its content alone.
         """
         if root not in self.digests:
-            self.digests[root] = self._digest(root, suffixes)
+            self.digests[root] = self._digest(root, suffixes) if root.is_dir() else _file(os.path.realpath(root))
         return self.digests[root]
 
     def _digest(self, root: Path, suffixes: tuple[str, ...]) -> str:
         found = sorted(_walk(str(root), suffixes))
         listing = hashlib.sha256(os.fsencode("\0".join(f"{name}\0{what}" for name, what in found))).hexdigest()
-        place = self.folder / hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:32]
+        name = os.fsencode("\0".join((os.path.realpath(root), *suffixes)))
+        place = self.folder / hashlib.sha256(name).hexdigest()[:32]
         with contextlib.suppress(OSError, ValueError), place.open("rb") as stream:
             known = stream.readline().decode("ascii").split()
             if len(known) == 2 and known[0] == listing:
@@ -97,8 +99,9 @@ def _contents(root: str, found: list[Found], known: dict[str, Stamp]) -> tuple[s
     total, stamps, recent = hashlib.sha256(), {}, time.time_ns() - SETTLED_NS
     for name, what in found:
         if isinstance(what, list):
-            before = known.get(name, [])
-            digest = before[4] if len(before) == 5 and before[:4] == what else _file(os.path.join(root, name))
+            before = known.get(name)
+            same = isinstance(before, list) and before[:4] == what and len(before) == 5
+            digest = before[4] if before and same else _file(os.path.join(root, name))
             if max(what[1], what[2]) < recent:
                 stamps[name] = [*what, digest]
             what = digest

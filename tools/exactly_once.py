@@ -13,6 +13,8 @@ from .inside_call import Reply, call_inside
 
 SHARE_OF_LIMIT = 0.8
 """How much of the sandbox's time limit the tracer may plan with; the rest is for starting and answering."""
+OUT_OF_TIME = "more time than it was given"
+"""How the script says that it ran out of time."""
 
 
 def _listed(value: Any) -> Any:
@@ -137,6 +139,7 @@ class Finding(Part):
     role: str = ""
     """What this place has to do with it."""
     count: int | None = None
+    parts: list[int] = Field(default_factory=list)
     path: str
     line: int
     end_line: int = 0
@@ -160,6 +163,8 @@ class Table(Part):
     """What could change the count and can't be seen."""
     summary: list[Summary] = Field(default_factory=list)
     findings: list[Finding] = Field(default_factory=list)
+    slice: dict[str, str] = Field(default_factory=dict)
+    """The class of an object for which alone this table holds, where there is one table a class."""
     steps: int = 0
 
 
@@ -195,6 +200,8 @@ class ExactlyOnceData(ToolData):
     broken: dict[str, str]
     """Files that couldn't be read as Python, and why."""
     seconds: float
+    timed_out: bool
+    """More time might have decided more."""
 
     def control_found(self) -> bool | None:
         """See `ToolData.control_found`: the factor was seen to be applied somewhere, or some world was counted."""
@@ -232,7 +239,8 @@ def _ask(args: ExactlyOnceArgs, known: list[Known], context: ToolContext) -> Rep
     try:
         return call_inside(context.sandbox, "trace_factor", request)
     except ToolError as error:
-        near = _near(args.entry, context) if str(error).startswith(f"{args.entry}: ") and args.entry else ""
+        about_entry = args.entry and str(error).startswith(f"{args.entry.partition('::')[0]}:")
+        near = _near(args.entry, context) if about_entry else ""
         raise ToolError(f"{error}{near}") if near else error from None
 
 
@@ -259,6 +267,7 @@ def _data(args: ExactlyOnceArgs, reply: dict[str, Any], known: list[Known]) -> E
         files=reply["files"],
         broken=reply["broken"],
         seconds=reply["seconds"],
+        timed_out=any(OUT_OF_TIME in world.unknown for world in worlds),
     )
 
 

@@ -18,7 +18,9 @@ from typing import Any
 from ..sandbox.stamps import Stamps, replace
 from ..sandbox.wheel import WheelError, cache_folder
 
-INSIDE = Path(__file__).parent / "inside"
+OWN = (Path(__file__).parent, Path(__file__).parents[1] / "sandbox")
+"""All of sleuth that has a say in an answer."""
+SOURCES = (".py", ".patch", ".diff")
 MOST_ANSWERS = 256
 LARGEST_ANSWER = 32 << 20
 
@@ -39,19 +41,19 @@ class TraceCache:
             return cls(folder)
         return None
 
-    def key(self, question: Mapping[str, Any], roots: Sequence[Path | None]) -> str:
-        """What the answer to a question about a tree and the layers over it is kept under.
+    def key(self, question: Mapping[str, Any], sources: Sequence[Path]) -> str:
+        """What the answer to a question is kept under.
 
         Not only the files that the tracer reads count: a class or a registration that is added anywhere can change the
         answer, so every Python file does, and every folder, since folders are packages.
 
         Args:
             question: everything that the answer depends on beside the source and sleuth itself.
-            roots: the folders that make up the tree, in order; None where there is no layer.
+            sources: the tree, and the patches that are laid over it, in order.
         """
         stamps = Stamps(self.folder / "trees")
-        seen = [stamps.digest(root, (".py",)) if root else "" for root in roots]
-        own = stamps.digest(INSIDE, (".py", ".toml"))
+        own = [stamps.digest(folder, (".py", ".toml")) for folder in OWN]
+        seen = [stamps.digest(path, SOURCES) for path in sources]
         return hashlib.sha256(json.dumps([sys.version, own, seen, question], sort_keys=True).encode()).hexdigest()
 
     def load(self, key: str) -> dict[str, Any] | None:

@@ -6,12 +6,12 @@ guard that is fixed wrongly makes a count wrong, while an open one only makes th
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..sandbox.deployment import Deployment
-from ..sandbox.yamlfile import did_you_mean
 from .env_facts import Answer
 from .env_facts import Fact as Setting
 from .env_sources import container, described, process
@@ -143,9 +143,16 @@ def why_unused(known: Known, guards: Mapping[str, list[str]]) -> str:
         known: the fact.
         guards: the values of every guard that the tables name.
     """
-    short = {guard.rpartition(".")[2].removesuffix("()"): values for guard, values in guards.items()}
-    names = {**short, **guards}
-    folded = {name.casefold(): name for name in names}
-    if known.guard.casefold() in folded:
-        return f"its values are {', '.join(names[folded[known.guard.casefold()]])}"
-    return f"no guard of that name{did_you_mean(known.guard, names)}" if names else "no guard of that name"
+    short = {_last(guard): values for guard, values in guards.items()}
+    names = {name.casefold(): values for name, values in (short | dict(guards)).items() if name}
+    wanted = known.guard.casefold()
+    if wanted in names:
+        return f"its values are {', '.join(names[wanted])}"
+    near = difflib.get_close_matches(wanted, names, n=1, cutoff=0.6)
+    return "no world depends on a guard of that name" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def _last(guard: str) -> str:
+    """The identifier by which people know a guard; empty where it ends in something else."""
+    last = guard.rpartition(".")[2].removesuffix("()")
+    return last if last.isidentifier() else ""

@@ -13,7 +13,9 @@ WIDTH = 100
 ROWS = 12
 """Entries of one section; the data has the rest."""
 PLACES = 6
-ALTERNATIVES = 3
+SENTENCE = 240
+"""Characters of a condition in a summary; the worlds below it have it whole."""
+ALTERNATIVES = 2
 """Alternatives of one condition, likewise."""
 
 Json = Mapping[str, Any]
@@ -22,25 +24,32 @@ Json = Mapping[str, Any]
 def render(data: Json) -> str:
     """What was found first, then each entry's table, then what is known about the deployment."""
     lines = [*_heading(data), *_findings(data["findings"])]
-    plain = [table for table in data["tables"] if _is_plain(table)]
+    plain: list[str] = []
+    lost: dict[str, list[str]] = {}
     for table in data["tables"]:
-        if table not in plain:
+        if _is_plain(table):
+            plain.append(_place(table))
+        elif reasons := _undecided(table):
+            lost.setdefault(reasons, []).append(_place(table))
+        else:
             lines += ["", *_table(table)]
-    if plain:
-        lines += ["", "exactly once, whatever the configuration:", *(f"  {_place(table)}" for table in plain)]
-    lines += [*_facts(data["facts"]), *_broken(data["broken"])]
-    return "\n".join(lines)
+    lines += _places("exactly once, whatever the configuration", plain)
+    for reasons, places in lost.items():
+        lines += _places(f"undecided: {reasons}", places)
+    return "\n".join([*lines, *_facts(data["facts"]), *_broken(data["broken"])])
 
 
 def _heading(data: Json) -> Iterator[str]:
     tables, left = len(data["tables"]), data["entries_left_out"]
     more = f"; {left:,} more entries weren't followed" if left else ""
     counts = ", ".join(map(str, data["counts"])) or "none"
-    rest = [f"{data[key]:,} worlds {what}" for key, what in _REST if data[key]]
-    yield f"{data['factor']}: {_many(tables, 'entry', 'entries')}{more}; counts: {'; '.join([counts, *rest])}"
+    rest = [f"{_many(data[key], 'world', 'worlds')} {what}" for key, what in _REST if data[key]]
+    yield f"{data['factor']}: {_many(tables, 'table', 'tables')}{more}; counts: {'; '.join([counts, *rest])}"
+    if data["timed_out"]:
+        yield "time ran out: --seconds gives more, --entry and --set leave less to follow"
 
 
-_REST = (("undecided", "undecided"), ("raising", "end in an exception"))
+_REST = (("undecided", "undecided"), ("raising", "ending in an exception"))
 
 
 def _findings(findings: Sequence[Json]) -> Iterator[str]:
@@ -66,16 +75,31 @@ def _is_plain(table: Json) -> bool:
     return not rests and len(table["worlds"]) == 1 and table["worlds"][0]["count"] == 1
 
 
+def _undecided(table: Json) -> str:
+    """Why nothing is known in any world; empty where something is."""
+    worlds = [world for world in table["worlds"] if not world["aside"]]
+    return "; ".join(dict.fromkeys(world["unknown"] for world in worlds)) if all(w["unknown"] for w in worlds) else ""
+
+
+def _places(title: str, places: Sequence[str]) -> Iterator[str]:
+    if not places:
+        return
+    yield ""
+    yield from _wrapped(f"{title}:", "", "    ")
+    yield from (line for place in places[: 2 * ROWS] for line in _wrapped(place, "  ", "      "))
+    if len(places) > 2 * ROWS:
+        yield f"  … {len(places) - 2 * ROWS:,} more; the data has them"
+
+
 def _place(table: Json) -> str:
     entry = table["entry"]
-    return f"{entry['symbol']}  {entry['path']}:{entry['line']}"
+    where = " and ".join(f"{name} is {value}" for name, value in table["slice"].items())
+    return f"{entry['symbol']}  {entry['path']}:{entry['line']}{f', where {where}' if where else ''}"
 
 
 def _table(table: Json) -> Iterator[str]:
-    yield _place(table)
-    if table["summary"]:
-        said = "; ".join(f"{_outcome(row)} {_when(row)}".rstrip() for row in table["summary"])
-        yield from _wrapped(said, "  ", "    ")
+    yield from _wrapped(_place(table), "", "    ")
+    yield from _summary(table["summary"])
     aside = sum(world["aside"] for world in table["worlds"])
     if aside:
         yield f"  left out: {_many(aside, 'way', 'ways')} to fail that say nothing of the factor (the data has them)"
@@ -88,10 +112,25 @@ def _table(table: Json) -> Iterator[str]:
     yield from _section("  can't be seen", [line for text in blind for line in _wrapped(text, "    ", "      ")])
 
 
+def _summary(rows: Sequence[Json]) -> Iterator[str]:
+    """One sentence where it is a short one, else one a line, each with its first condition only."""
+    sentence = "; ".join(f"{_outcome(row)} {_when(row)}".rstrip() for row in rows)
+    if len(sentence) <= SENTENCE:
+        yield from _wrapped(sentence, "  ", "    ")
+        return
+    for row in rows:
+        short = {**row, "when": row["when"][:1], "more": row["more"] or len(row["when"]) > 1}
+        yield from _wrapped(f"{_outcome(row)} {_when(short)}".rstrip(), "  ", "    ")
+
+
 def _when(row: Json) -> str:
     if row["when"] in (["always"], ["otherwise"]):
         return "" if row["when"] == ["always"] else "otherwise"
-    return "when " + " or ".join(row["when"]) + (" or …" if row["more"] else "")
+    return "when " + " or ".join(map(_clipped, row["when"])) + (" or …" if row["more"] else "")
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= SENTENCE else text[: SENTENCE - 1] + "…"
 
 
 def _outcome(row: Json) -> str:
@@ -119,8 +158,6 @@ def _world(table: Json, world: Json) -> Iterator[str]:
     for number in world["sites"]:
         site = table["sites"][number]
         yield from _wrapped(f"{site['path']}:{site['line']} {site['kind']}: {site['text']}", "       at ", "          ")
-    if power := world.get("power"):
-        yield from _wrapped(f"power counting {power['verdict']}: {power['why']}", "       ", "         ")
 
 
 def _conditions(mark: str, world: Json) -> Iterator[str]:
@@ -154,13 +191,13 @@ def shared(world: Json) -> tuple[str, list[str]]:
 
 
 def _facts(facts: Sequence[Json]) -> Iterator[str]:
-    used = [f"  {fact['guard']} = {fact['value']}  ({fact['source']})" for fact in facts if fact["used"]]
-    yield from _section("facts that fixed a guard", used)
-    unused = [f"  {fact['guard']} = {fact['value']}: {fact['why']}" for fact in facts if fact["why"]]
-    yield from _section("facts that fixed nothing", unused)
+    used = [f"{fact['guard']} = {fact['value']}  ({fact['source']})" for fact in facts if fact["used"]]
+    unused = [f"{fact['guard']} = {fact['value']}: {fact['why']}" for fact in facts if fact["why"]]
+    for title, rows in (("facts that fixed a guard", used), ("facts that fixed nothing", unused)):
+        yield from _section(title, [line for row in rows for line in _wrapped(row, "  ", "      ")])
     rest = len(facts) - len(used) - len(unused)
     if rest:
-        yield f"{rest:,} settings of the deployment met no guard"
+        yield f"{_many(rest, 'setting', 'settings')} of the deployment met no guard"
 
 
 def _broken(broken: Mapping[str, str]) -> Iterator[str]:

@@ -69,7 +69,7 @@ def seconds(text: str) -> float:
     return number
 
 
-def pairs(items: list[str], option: str = "--param") -> dict[str, str]:
+def pairs(items: list[str]) -> dict[str, str]:
     """`["k=v", …]` as a dict.
 
     Raises:
@@ -79,8 +79,8 @@ def pairs(items: list[str], option: str = "--param") -> dict[str, str]:
     for item in items:
         name, equals, value = item.partition("=")
         if not equals:
-            raise UsageError(f"{option} {item}: NAME=VALUE expected")
+            raise UsageError(f"--param {item}: NAME=VALUE expected")
         if name in found:
-            raise UsageError(f"{option} {name}: given twice, as {found[name]!r} and {value!r}")
+            raise UsageError(f"--param {name}: given twice, as {found[name]!r} and {value!r}")
         found[name] = value
     return found

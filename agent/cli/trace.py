@@ -1,25 +1,27 @@
-"""`sleuth trace FACTOR`: how often a factor is applied to the routed output, in which configuration, and where."""
+"""`sleuth trace FACTOR`: how often a factor is applied to the routed output, in which configuration, and where.
+
+What is imported here must load quickly: an answer that is kept is shown within half a second.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from ...sandbox.deployment import Deployment, load_deployment
 from ...sandbox.errors import UsageError
-from ...tools.base import Status
-from ...tools.registry import get_tool
+from ...sandbox.wheel import fetch_source
+from ...tools.exactly_once_cache import TraceCache
+from ...tools.exactly_once_text import render
 from ..exitcodes import ExitCode
-from ..one_call import one_call, whole_text
 from ..plain import visible
-from .common import overrides, pairs, seconds
+from .common import overrides, seconds
 
-SPARE = 1.4
-"""Time limit of the sandbox, as a multiple of what the tracer may take."""
-MEMORY_MB = 4096
+PYPI = "pypi:"
+SECONDS = 45.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,67 +42,101 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sinks", type=Path, metavar="FILE", help="what more calls out of Python do (docs/exactly-once.md)"
     )
-    parser.add_argument(
-        "--seconds", type=seconds, default=45.0, metavar="S", help="how long to follow code (default: 45)"
-    )
+    text = f"how long to follow code (default: {SECONDS:g})"
+    parser.add_argument("--seconds", type=seconds, default=SECONDS, metavar="S", help=text)
+    parser.add_argument("--no-cache", action="store_true", help="neither use nor keep an answer")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="json has every world")
 
 
 def main(options: argparse.Namespace) -> int:
     """Trace and print; 0 whatever was counted, since a count isn't a verdict on a patch."""
-    args = {
+    args = _args(options)
+    cache = None if options.no_cache else TraceCache.open()
+    if options.deployment is None and (options.tree or options.stock):
+        data = _alone(options, args, cache)
+    else:
+        data = _described(options, args, cache)
+    if options.format == "json":
+        json.dump(data, sys.stdout, ensure_ascii=True)
+        print()
+    else:
+        print(visible(render(data)))
+    return ExitCode.CLEAN
+
+
+def _args(options: argparse.Namespace) -> dict[str, Any]:
+    if not options.factor.isidentifier():
+        raise UsageError(f"{options.factor!r}: a factor is one name as the source spells it, such as mscale")
+    return {
         "factor": options.factor,
         "entry": options.entry,
-        "facts": pairs(options.set, "--set"),
+        "facts": _facts(options.set),
         "seconds": options.seconds,
-        "sinks": _text(options.sinks) if options.sinks else "",
+        "sinks": _sinks(options.sinks) if options.sinks else "",
     }
-    with tempfile.TemporaryDirectory(prefix="sleuth-") as scratch:
-        deployment = _deployment(options, Path(scratch))
-        with one_call(deployment, get_tool("exactly_once"), args) as (result, folder):
-            failed = result.status not in (Status.OK, Status.NO_DATA)
-            if options.format == "json" and result.data:
-                sys.stdout.write(folder.read(result.data).decode() + "\n")
-            else:
-                print(visible(whole_text(result, folder)), file=sys.stderr if failed else sys.stdout)
-            if result.truncated:
-                print(f"shortened: {result.truncated}", file=sys.stderr)
-            return ExitCode.FAILED if failed else ExitCode.CLEAN
 
 
-def _text(path: Path) -> str:
+def _facts(items: list[str]) -> dict[str, str]:
+    """`["guard=value", …]` as a dict; a guard's name may itself hold `==`."""
+    found: dict[str, str] = {}
+    for item in items:
+        guard, _, value = item.rpartition("=")
+        if not guard or guard[-1] in "=!<>" or not value.strip():
+            raise UsageError(f"--set {item}: GUARD=VALUE expected, such as platform=cuda")
+        if found.setdefault(guard, value) != value:
+            raise UsageError(f"--set {guard}: given twice, as {found[guard]!r} and {value!r}")
+    return found
+
+
+def _sinks(path: Path) -> str:
+    """The text of a sinks file, checked here, where its name can be told."""
+    from ...tools.inside.exactly_once.sinks import load
+    from ...tools.inside.fail import InsideError
+
     try:
-        return path.read_text("utf-8")
+        text = path.read_text("utf-8")
+        load(text, str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--sinks {path}: {getattr(error, 'strerror', None) or error}") from error
+    except InsideError as error:
+        raise UsageError(f"--sinks {error}") from error
+    return text
 
 
-def _deployment(options: argparse.Namespace, scratch: Path) -> Deployment:
-    """What a sleuth.yaml describes; or a source by itself, with the patches of the command line over it."""
-    if options.deployment is None and (options.tree or options.stock):
-        if options.tree and options.stock:
-            raise UsageError("--tree and --stock together need a sleuth.yaml (-d FILE)")
-        deployment = load_deployment(_described(options.tree or options.stock, options.patch, scratch))
-    else:
-        if options.patch:
-            raise UsageError("--patch goes with --tree or --stock; a sleuth.yaml has its own `patches`")
-        given = overrides(options)
-        path = options.deployment or Path("sleuth.yaml")
-        deployment = load_deployment(path, stock=given.get("stock"), tree=given.get("tree"))
-    limits = deployment.sandbox.limits
-    wider = {
-        "seconds": max(limits.seconds, options.seconds * SPARE),
-        "memory_mb": max(limits.memory_mb, MEMORY_MB),
-    }
-    sandbox = deployment.sandbox.model_copy(update={"limits": limits.model_copy(update=wider)})
-    return deployment.model_copy(update={"sandbox": sandbox})
+def _alone(options: argparse.Namespace, args: Mapping[str, Any], cache: TraceCache | None) -> dict[str, Any]:
+    """The answer for a source by itself; a kept one is found without loading anything else."""
+    if options.tree and options.stock:
+        raise UsageError("--tree and --stock together need a sleuth.yaml (-d FILE)")
+    option = "--tree" if options.tree else "--stock"
+    source = options.tree or options.stock
+    source = source if source.startswith(PYPI) else str(_there(option, source, Path.is_dir, "folder"))
+    patches = [_there("--patch", path, Path.exists, "file") for path in options.patch]
+    if cache:
+        root = fetch_source(source.removeprefix(PYPI)) if source.startswith(PYPI) else Path(source)
+        kept = cache.load(cache.key({"args": args}, [root, *patches]))
+        if kept is not None:
+            return kept
+    from ..tracing import alone, trace_alone
+
+    return trace_alone(alone(source, patches), args, cache)
 
 
-def _described(source: str, patches: list[str], scratch: Path) -> Path:
-    """A description of a source and the patches to lay over it."""
-    place = source if source.startswith("pypi:") else str(Path(source).expanduser().absolute())
-    alone = "stock" if patches or place.startswith("pypi:") else "tree"
-    found = {"version": 1, "name": "trace", alone: place, "patches": [str(Path(p).absolute()) for p in patches]}
-    described = scratch / "sleuth.yaml"
-    described.write_text(json.dumps(found), "utf-8")
-    return described
+def _there(option: str, text: str, test: Callable[[Path], bool], kind: str) -> Path:
+    path = Path(text).expanduser().absolute()
+    if not test(path):
+        raise UsageError(f"{option} {text}: no such {kind}")
+    return path
+
+
+def _described(options: argparse.Namespace, args: Mapping[str, Any], cache: TraceCache | None) -> dict[str, Any]:
+    """The answer for what a sleuth.yaml describes."""
+    if options.patch:
+        raise UsageError("--patch goes with --tree or --stock; a sleuth.yaml has its own `patches`")
+    from ...sandbox.deployment import load_deployment
+    from ..tracing import trace_described
+
+    given = overrides(options)
+    path = options.deployment or Path("sleuth.yaml")
+    if not path.exists():
+        raise UsageError(f"there is no {path}; name the source with --tree DIR, --stock or -d FILE")
+    return trace_described(load_deployment(path, stock=given.get("stock"), tree=given.get("tree")), args, cache)

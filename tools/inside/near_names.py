@@ -33,7 +33,9 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
             continue
         for name in _DEFINED.findall(data):
             places.setdefault(name.decode("ascii", "replace"), []).append(file)
-    exact = [f"{file}::{symbol}" for file in places.get(owner, []) if file != path] if path else []
+    if owner in places and path in ("", *places[owner]):
+        return {"near": []}  # something inside it is missing, and the tracer's message lists what there is
+    exact = [f"{file}::{symbol}" for file in places.get(owner, [])]
     near = [
         name + dot + rest for name in difflib.get_close_matches(owner, places, n=MOST, cutoff=0.75) if name != owner
     ]
