@@ -23,7 +23,8 @@ class PowerArgs(ToolArgs):
     facts: dict[str, Any] = Field(
         default_factory=dict,
         description="Known answers by condition: `platform`, a module's variable, `getter()`, `type(attribute)`, "
-        "`env.NAME`, or any condition that an earlier table names. What they leave open is tried.",
+        "`env.NAME` (null: unset; `env.*` null: all others are), or any condition that an earlier table names. "
+        "What they leave open is tried.",
     )
     runs: int = Field(default=400, ge=1, le=20_000, description="How many runs to make at most.")
     seconds: float = Field(default=40.0, gt=0, le=3_600, description="How long to go on.")

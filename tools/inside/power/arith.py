@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from .absence import is_none
 from .bounds import CONSTANTS, Bounds
 from .context import run
 from .storage import Storage
 from .terms import ROUTED, Terms
-from .thing import ANY, FACTOR_KIND, NUMBER, TENSOR, Hooks, Thing, fresh, plain, say, terms_of
+from .thing import ANY, FACTOR_KIND, NUMBER, TENSOR, Hooks, Thing, demand, fresh, plain, say, terms_of
 
 COMPARE = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">=", "__eq__": "==", "__ne__": "!="}
 LINEAR = {"__add__": "+", "__sub__": "-"}
@@ -85,8 +86,12 @@ def _weights(value: object) -> bool:
 
 def binary(op: str, left: object, right: object) -> Any:
     """`left op right` as a new value."""
+    for side in (left, right):
+        if isinstance(side, Thing):
+            demand(side, f"unsupported operand type(s) for {op}: 'NoneType'")
     note(op, left, right, "multiply")
     result = fresh(f"{say(left)} {op} {say(right)}", combine(op, left, right), joined(left, right))
+    run().present.add(result._name)
     if getattr(left, "_loop", False) or getattr(right, "_loop", False):
         object.__setattr__(result, "_loop", True)
     return result
@@ -138,7 +143,11 @@ def compare(op: str, left: Thing, right: object) -> Any:
     if op in ("==", "!=") and isinstance(right, Thing) and right._name == left._name and kind_of(left) != TENSOR:
         return op == "=="
     if op in ("==", "!=") and right is None:
+        return is_none(left) is (op == "==")
+    if left._name in run().nones and op in ("==", "!=") and not isinstance(right, Thing):
         return op == "!="
+    if op not in ("==", "!="):
+        demand(left, f"'{op}' not supported between instances of 'NoneType' and others")
     return condition(op, left, right)
 
 
@@ -173,6 +182,8 @@ class Comparison(Thing):
         object.__setattr__(self, "_right", right)
 
     def __bool__(self) -> bool:
+        if self._left._name in run().nones:
+            return bool(self._op == "!=")
         bounds = bounds_of(self._left)
         known = bounds.known(self._op, self._right)
         if known is not None:
@@ -201,6 +212,8 @@ def bounds_of(value: Thing) -> Bounds:
 
 def truth_of(value: Thing) -> bool:
     """The truth of a stand-in: a number is true when it isn't zero."""
+    if value._name in run().nones:
+        return False
     number = value._kind == NUMBER or value._name in run().bounds
     if number and type(value) is Thing and not _CONDITION.search(value._name):
         return bool(Comparison(value, "!=", 0))

@@ -15,6 +15,7 @@ class Bounds:
         low, high: the range of a number; `low_open` and `high_open` say that the end itself is left out.
         equal: the one value it has, in a list, or an empty list.
         excluded: values it doesn't have.
+        among: values one of which it has, if any are given.
     """
 
     low: float = -inf
@@ -23,6 +24,7 @@ class Bounds:
     high_open: bool = False
     equal: list[Any] = field(default_factory=list)
     excluded: list[Any] = field(default_factory=list)
+    among: list[Any] = field(default_factory=list)
 
     def known(self, op: str, other: Any) -> bool | None:
         """The truth of `value op other`, if it follows."""
@@ -31,6 +33,9 @@ class Bounds:
             return None if answer is None else not answer
         if self.equal:
             return _compare(op, self.equal[0], other)
+        left = [one for one in self.among if one not in self.excluded]
+        if op == "==" and self.among and (other not in left or len(left) == 1):
+            return other in left
         if op == "==":
             return False if other in self.excluded or (_number(other) and not self._holds(other)) else None
         if not _number(other):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import builtins
-import types
+import inspect
 from typing import Any
 
-from . import arith
-from .bases import Dtype, Library
+from . import arith, bodies, classes, identity, rewriting, typed
+from .bases import Library
 from .bases import Module as TorchModule
 from .context import fail, run
+from .environment import Variable
 from .storage import Storage
 from .terms import ZERO, Terms
-from .thing import ANY, FACTOR_KIND, LIB, NUMBER, TENSOR, Thing, loop_value, plain, say, terms_of
+from .thing import FACTOR_KIND, LIB, NUMBER, TENSOR, Thing, demand, loop_value, plain, say, terms_of
 
 REFUSED = "open exec eval compile input breakpoint exit quit memoryview".split()
 _NONE = object()
@@ -26,6 +27,9 @@ class _Number(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], Thing):
             value = args[0]
+            if isinstance(value, Variable):
+                return value.number(cls.real)
+            demand(value, f"{cls.real.__name__}() argument must be a number, not 'NoneType'")
             kind = FACTOR_KIND if value._kind == FACTOR_KIND else NUMBER
             terms = terms_of(value)
             if cls.real is int and terms.carries:
@@ -61,59 +65,7 @@ class Int(metaclass=_Number):
     real = int
 
 
-REAL: dict[Any, Any] = {Float: float, Int: int}
-
-
-def is_instance(value: Any, classes: Any) -> bool:
-    """`isinstance`: by class where it is known, else a choice."""
-    flat = _flat(classes)
-    if not isinstance(value, Thing):
-        return _real_instance(value, flat)
-    if type(value) is not Thing and any(isinstance(one, type) and builtins.isinstance(value, one) for one in flat):
-        return True
-    known = [_thing_instance(value, one) for one in flat]
-    if True in known:
-        return True
-    open_ = [one for one, answer in zip(flat, known, strict=True) if answer is None]
-    return any(run().oracle.truth(f"isinstance({say(value)}, {_class_name(one)})", default=False) for one in open_)
-
-
-def _flat(classes: Any) -> list[Any]:
-    if isinstance(classes, tuple):
-        return [one for inner in classes for one in _flat(inner)]
-    if isinstance(classes, types.UnionType):
-        return list(classes.__args__)
-    return [REAL.get(classes, classes) if isinstance(classes, type) else classes]
-
-
-def _real_instance(value: Any, flat: list[Any]) -> bool:
-    for one in flat:
-        if isinstance(one, type) and builtins.isinstance(value, one):
-            return True
-        if isinstance(one, Thing):
-            names = {base.__dict__.get("__library__") for base in type(value).__mro__}
-            if one._name in names or (isinstance(value, Dtype) and one._name == "torch.dtype"):
-                return True
-    return False
-
-
-def _thing_instance(value: Thing, cls: Any) -> bool | None:
-    kind = value._kind
-    if isinstance(value, arith.Comparison | arith.Negated):
-        return cls in (bool, int)
-    if cls in (float, int, complex, bool):
-        return (cls is float) if kind == FACTOR_KIND else None if kind in (NUMBER, ANY) else False
-    if _class_name(cls).rpartition(".")[2] in ("Tensor", "Parameter"):
-        return True if kind == TENSOR else False if kind in (NUMBER, FACTOR_KIND) else None
-    if cls in (str, bytes, list, tuple, dict, set, type(None)):
-        return None if kind == ANY and cls is not type(None) else False
-    if value._cls is not None and isinstance(cls, type):
-        return True if issubclass(value._cls, cls) else (None if issubclass(cls, value._cls) else False)
-    return False if kind in (NUMBER, FACTOR_KIND) else None
-
-
-def _class_name(cls: Any) -> str:
-    return cls._name if isinstance(cls, Thing) else getattr(cls, "__name__", str(cls))
+classes.REAL_OF.update({id(Float): float, id(Int): int})
 
 
 def has_attribute(value: Any, name: Any, default: bool = True) -> bool:
@@ -126,11 +78,30 @@ def has_attribute(value: Any, name: Any, default: bool = True) -> bool:
         return name in vars(value) or builtins.hasattr(type(value), name)
     if isinstance(value, Thing) and value._name.startswith("torch.ops."):
         return name in run().ops or bool(run().sinks.by_name.get(name)) or not value._name.count(".") > 1
-    if isinstance(value, Thing) and value._kind != LIB and value._cls is None and name != run().factor:
+    known = _of_its_class(value, name) if isinstance(value, Thing) else None
+    if known is not None:
+        return known
+    if isinstance(value, Thing) and value._kind != LIB and name != run().factor:
         if name in value._kids or value._kind == TENSOR:
             return name in value._kids
-        return run().oracle.truth(f"hasattr({say(value)}, {name!r})", default=default)
+        if run().oracle.truth(f"hasattr({say(value)}, {name!r})", default=default):
+            run().present.add(value._name)
+            return True
+        return False
     return builtins.hasattr(value, name)
+
+
+def _of_its_class(value: Thing, name: str) -> bool | None:
+    """Whether an object of a known class has an attribute, as far as the class says."""
+    if value._name in run().nones or isinstance(value, Variable):
+        return builtins.hasattr(None if value._name in run().nones else "", name)
+    if value._cls is None:
+        return None
+    body = bodies.body(value)
+    if body is not None:
+        return builtins.hasattr(body, name)
+    static = inspect.getattr_static(value._cls, name, None)
+    return True if static is not None or typed.field_annotation(value._cls, name)[0] else None
 
 
 def get_attribute(value: Any, name: Any, *default: Any) -> Any:
@@ -145,7 +116,10 @@ def get_attribute(value: Any, name: Any, *default: Any) -> Any:
 
 def length(value: Any) -> Any:
     """`len`."""
-    return plain(f"len({value._name})", NUMBER) if isinstance(value, Thing) else builtins.len(value)
+    if not isinstance(value, Thing):
+        return builtins.len(value)
+    demand(value, "object of type 'NoneType' has no len()")
+    return plain(f"len({value._name})", NUMBER)
 
 
 def ranged(*bounds: Any) -> Any:
@@ -194,7 +168,11 @@ def tree_builtins() -> dict[str, Any]:
     names = {name: value for name, value in vars(builtins).items() if name not in ("copyright", "credits", "help")}
     names.update({name: _refuse(name) for name in REFUSED})
     names.update(
-        float=Float, int=Int, isinstance=is_instance, hasattr=has_attribute, getattr=get_attribute, len=length,
+        float=Float, int=Int, isinstance=classes.is_instance, hasattr=has_attribute, getattr=get_attribute, len=length,
         range=ranged, min=_extreme("min"), max=_extreme("max"), sum=summed, print=lambda *a, **k: None,
     )  # fmt: skip
+    names.update({
+        rewriting.SAME: identity.same, rewriting.AMONG: identity.among, rewriting.TYPE: identity.type_of,
+        rewriting.GET: identity.got, rewriting.SUBJECT: identity.subject,
+    })  # fmt: skip
     return names

@@ -7,7 +7,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from . import typed
+from . import bodies, typed
 from .arith import is_factor
 from .bases import SPECIAL, Kernel
 from .context import MARK, run
@@ -51,7 +51,10 @@ def attribute(thing: Thing, attr: str) -> Any:
     if thing._kind == LIB:
         return library(name, thing, attr)
     if thing._cls is not None:
-        found, value = typed.attribute(thing, attr)
+        real = thing._name in run().bodies or not typed.final(thing._cls)
+        found, value = bodies.attribute(thing, attr) if real else (False, None)
+        # Asking for its body may have told its class.
+        found, value = (found, value) if found else typed.attribute(thing, attr)
         if found:
             return value
     if thing._kind == FACTOR_KIND and attr == "real":
@@ -88,6 +91,10 @@ def call(thing: Thing, args: tuple[Any, ...], kwargs: dict[str, Any], method: st
         return _look_up(thing, args, item=True) if isinstance(args[0], str) else _item(thing, args[0])
     if isinstance(thing, Kernel):
         return call_kernel(thing, args, kwargs)
+    if thing._cls is not None:
+        found, real = bodies.attribute(thing, "__call__")
+        if found:
+            return real(*args, **kwargs)
     decorated = _decorated(thing, args, kwargs)
     if decorated is not None:
         return decorated
@@ -113,7 +120,7 @@ def call_method(thing: Thing, owner: Thing, attr: str, args: tuple[Any, ...], kw
         return WRITERS[attr](owner, *args, **kwargs)
     if attr in METHODS and not _of_no_tensor(owner, attr, args):
         return METHODS[attr](owner, *args, **kwargs)
-    return unknown_call(thing._name, args, kwargs, owner)
+    return bodies.returned(owner, attr, unknown_call(thing._name, args, kwargs, owner))
 
 
 def _of_no_tensor(owner: Thing, attr: str, args: tuple[Any, ...]) -> bool:
@@ -152,7 +159,7 @@ def unknown_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], owner
     things = [*([owner] if owner is not None else []), *reached((args, kwargs))]
     told = f"{say_call(name, args)}"
     tensors = [one for one in things if one._kind in (TENSOR, ANY) and not one._store.weight and one._cls is None]
-    why = _unknowable(name, things, args, kwargs)
+    why = _unknowable(name, things, args, kwargs) or _not_run(name, owner, (args, kwargs))
     if name.startswith(HARMLESS):
         return _plain_result(name, told, owner)
     if why:
@@ -219,6 +226,13 @@ def _unknowable(name: str, things: list[Thing], args: tuple[Any, ...], kwargs: d
     return ""
 
 
+def _not_run(name: str, owner: Thing | None, given: Any) -> str:
+    """Why a method that the tree has isn't run; empty if it is handed no data."""
+    why = bodies.undecided(owner, name.rpartition(".")[2]) if owner is not None else ""
+    data = why and any(one._kind in (TENSOR, ANY) for one in reached(given))
+    return f"{name} isn't run: {why}" if data else ""
+
+
 def _mentions(function: Any, name: str) -> bool:
     code = getattr(function, "__code__", None)
     return code is not None and name in (*code.co_names, *code.co_freevars, *code.co_varnames)
@@ -232,6 +246,7 @@ def reached(value: Any, depth: int = 0, seen: dict[int, Any] | None = None) -> I
     seen[id(value)] = value
     if isinstance(value, Thing):
         yield value
+        yield from reached(run().bodies.get(value._name), depth + 1, seen)
         yield from (one for one in value._kids.values() if isinstance(one, Thing) and is_factor(one))
     elif depth < DEPTH:
         for one in _inner(value):

@@ -1,7 +1,8 @@
 """From runs to worlds: the fewest conditions that tell the outcomes apart.
 
-Runs that gave a count are told apart by a decision tree over the answers. Runs that ended in an exception, or couldn't
-be counted, form worlds of their own, each with the answer that led there; they don't split the others.
+Where every world was run, one decision tree over the answers tells all outcomes apart. Else the runs that gave a count
+are told apart, from each other and from those that failed under the same conditions; runs that ended in an exception,
+or couldn't be counted, form worlds of their own, each with the answer that led there.
 """
 
 from __future__ import annotations
@@ -36,16 +37,30 @@ def condense(rows: list[Row], complete: bool) -> list[Leaf]:
     """Worlds, counts first. Where every world was run and none failed, they don't overlap."""
     counted = [row for row in rows if row[1].count is not None]
     failed = [row for row in rows if row[1].count is None]
-    if complete and len(rows) <= EXACT:
-        return list(_grow(rows, []))
-    leaves = list(_grow(counted, []))
-    if not complete:
-        leaves = [Leaf([*leaf.when, *_untried(leaf, rows)], leaf.rows) for leaf in leaves]
+    if complete or not counted:
+        return _together(_grow(rows, []))
+    leaves = [one for leaf in _grow(counted, []) for one in _refined(leaf, failed)]
+    leaves = [Leaf([*leaf.when, *_untried(leaf, rows)], leaf.rows) for leaf in leaves]
     return [*leaves, *_failures(failed, counted)]
 
 
-EXACT = 64
-"""Worlds up to which one tree tells all outcomes apart, failures too."""
+def _together(leaves: Iterable[Leaf]) -> list[Leaf]:
+    """Counts first, then each kind of failure by itself."""
+    found = list(leaves)
+    kinds = list(dict.fromkeys(outcome(leaf.rows[0][1]) for leaf in found))
+    return sorted(found, key=lambda leaf: (leaf.rows[0][1].count is None, _rank(leaf, kinds)))
+
+
+def _rank(leaf: Leaf, kinds: list[Outcome]) -> int:
+    found = outcome(leaf.rows[0][1])
+    return 0 if found[0] is not None else kinds.index(found)
+
+
+def _refined(leaf: Leaf, failed: list[Row]) -> Iterable[Leaf]:
+    """A leaf of counted runs, told apart from the runs that failed under the same conditions."""
+    met = [row for row in failed if all(row[0].get(name, answer) == answer for name, answer in leaf.when)]
+    leaves = _grow([*leaf.rows, *met], leaf.when) if met else [leaf]
+    return [one for one in leaves if one.rows[0][1].count is not None]
 
 
 def _grow(rows: list[Row], when: When) -> Iterable[Leaf]:
@@ -101,7 +116,10 @@ def _best(rows: list[Row], used: set[str]) -> str | None:
     """The question that tells most about the outcome; the one asked first among equals."""
     names = dict.fromkeys(name for answers, _ in rows for name in answers if name not in used)
     scored = [(_left(rows, name), n, name) for n, name in enumerate(names) if len(_answers(rows, name)) > 1]
-    return min(scored)[2] if scored else None
+    # A question that only some runs met may make no sense in the others: first those that decide whether it is met.
+    now = round(_entropy([outcome(result) for _, result in rows]), 9)
+    always = [one for one in scored if one[0] < now and all(one[2] in answers for answers, _ in rows)]
+    return min(always or scored)[2] if scored else None
 
 
 def _left(rows: list[Row], name: str) -> float:

@@ -30,6 +30,11 @@ class Run:
         ops: registered custom operators by name.
         tree: the lazy modules (`modules.Modules`).
         sinks: what is known of calls that leave Python (`sinks.Sinks`).
+        nones, present: names of unknown values that are None in this world, and of those that aren't.
+        classes: by an object's name, what was answered of its class: the class, whether exactly, and yes or no.
+        fitting: by class, the classes of the tree that an object of it can have (`bodies`).
+        bodies: by an object's name, the real object that stands for it.
+        exact: names of objects whose class is known, and of which no real object could be made.
     """
 
     oracle: Oracle
@@ -45,6 +50,12 @@ class Run:
     sinks: Any = None
     loops: int = 0
     bounds: dict[str, Any] = field(default_factory=dict)
+    nones: set[str] = field(default_factory=set)
+    present: set[str] = field(default_factory=set)
+    classes: dict[str, list[tuple[type, bool, bool]]] = field(default_factory=dict)
+    fitting: dict[type, list[type] | None] = field(default_factory=dict)
+    bodies: dict[str, Any] = field(default_factory=dict)
+    exact: set[str] = field(default_factory=set)
 
     def site(self, kind: str) -> None:
         """Note that the factor is applied here."""
@@ -61,13 +72,18 @@ class Run:
         if len(self.blind) < 200:
             self.blind.setdefault((*where(), why))
 
-    def likely(self, op: str = "") -> bool:
-        """The answer to try first: the one that doesn't raise here; else that one number isn't below another."""
+    def wanted(self) -> bool | None:
+        """What a test that runs now must come to so that nothing is raised; None if nothing hangs on it."""
         path, line = where()
         file = self.tree.files.loaded.get(path)
-        if file is not None and line in file.raising:
-            return False
-        return (file is not None and line in file.asserted) or op not in ("<", "<=")
+        if file is None:
+            return None
+        return False if line in file.raising else True if line in file.asserted else None
+
+    def likely(self, op: str = "") -> bool:
+        """The answer to try first: the one that doesn't raise here; else that one number isn't below another."""
+        wanted = self.wanted()
+        return op not in ("<", "<=") if wanted is None else wanted
 
     def spoil(self, why: str) -> None:
         """Whatever this run counts, it isn't to be trusted."""

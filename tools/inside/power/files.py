@@ -14,6 +14,7 @@ from ..chunks import BROKEN, explain, parse_text
 from ..source import Tree, decode
 from .context import MARK
 from .oracle import StandInError
+from .rewriting import rewritten
 
 _GLOBAL = re.compile(r"^[ \t]+global[ \t]+([\w, \t]+)", re.MULTILINE)
 _COMPILES = re.compile(r"\bload_(?:jit|inline|cuda)\(|\bcpp_extension\b|\bRawKernel\(|\bSourceModule\(")
@@ -129,7 +130,7 @@ class SourceFile:
     def code(self, number: int) -> CodeType:
         """A statement, compiled with its own line numbers."""
         if number not in self.codes:
-            module = ast.Module(body=[self.statements[number]], type_ignores=[])
+            module = ast.Module(body=[rewritten(self.statements[number])], type_ignores=[])
             self.codes[number] = compile(module, MARK + self.path, "exec", ANNOTATIONS_STAY_TEXT, dont_inherit=True)
         return self.codes[number]
 

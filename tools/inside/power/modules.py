@@ -302,6 +302,10 @@ class Modules:
 
     def derived(self) -> set[str]:
         """Names of classes that some class of the tree derives from."""
+        return set(self.below())
+
+    def below(self) -> dict[str, list[tuple[str, str]]]:
+        """By name, the classes of the tree that derive from one of that name, with their files."""
         return class_index(self.files)[1]
 
     def class_named(self, name: str, near: Any) -> Any:
@@ -345,15 +349,15 @@ def prepare(run_: Run, modules: Modules) -> None:
 
 
 _CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)[ \t]*(?:\(([^)]*)\))?[ \t]*:", re.MULTILINE)
-_classes: dict[str, tuple[dict[str, list[str]], set[str]]] = {}
+_classes: dict[str, tuple[dict[str, list[str]], dict[str, list[tuple[str, str]]]]] = {}
 
 
-def class_index(files: Files) -> tuple[dict[str, list[str]], set[str]]:
-    """Every class of the tree by name, with its files; and the names of those that others derive from."""
+def class_index(files: Files) -> tuple[dict[str, list[str]], dict[str, list[tuple[str, str]]]]:
+    """Every class of the tree by name, with its files; and by name, the classes that derive from it, with theirs."""
     key = files.tree.root
     if key not in _classes:
         homes: dict[str, list[str]] = {}
-        bases: set[str] = set()
+        below: dict[str, list[tuple[str, str]]] = {}
         for path in files.python_files():
             try:
                 text = decode(files.tree.load(path))
@@ -361,8 +365,9 @@ def class_index(files: Files) -> tuple[dict[str, list[str]], set[str]]:
                 continue
             for name, given in _CLASS.findall(text):
                 homes.setdefault(name, []).append(path)
-                bases.update(one.strip().rpartition(".")[2] for one in given.split(","))
-        _classes[key] = (homes, bases)
+                for base in dict.fromkeys(re.findall(r"\w+", given)):
+                    below.setdefault(base, []).append((name, path))
+        _classes[key] = (homes, below)
     return _classes[key]
 
 

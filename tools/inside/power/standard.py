@@ -8,6 +8,7 @@ import types
 from typing import Any
 
 from .context import run
+from .environment import Environment
 from .storage import Storage
 from .thing import LIB, NUMBER, Thing, say, terms_of
 
@@ -94,17 +95,3 @@ def _wrapped(name: str) -> Any:
         return Thing(f"math.{name}({', '.join(map(say, args))})", NUMBER, Storage(terms))
 
     return function
-
-
-class Environment(dict[str, str]):
-    """`os.environ`: what the facts give as `env.NAME`; everything else is unset."""
-
-    def __init__(self) -> None:
-        given = {k.removeprefix("env."): v for k, v in run().oracle.facts.items() if k.startswith("env.")}
-        super().__init__({key: str(value) for key, value in given.items()})
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """A variable's value."""
-        if key not in self:
-            run().assume("environment variables that the facts don't give are unset")
-        return super().get(key, default)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dis
+import enum
 import hashlib
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -60,6 +62,7 @@ class Thing:
     def __getattr__(self, attr: str) -> Any:
         if attr.startswith("__") and attr.endswith("__"):
             raise AttributeError(attr)
+        demand(self, f"'NoneType' object has no attribute {attr!r}", AttributeError)
         if attr not in self._kids:
             self._kids[attr] = Hooks.attribute(self, attr)
         return self._kids[attr]
@@ -68,14 +71,18 @@ class Thing:
         if hasattr(getattr(type(self), attr, None), "__set__"):
             object.__setattr__(self, attr, value)
             return
+        demand(self, f"'NoneType' object has no attribute {attr!r}", AttributeError)
         self._kids[attr] = value
         run().written.append((self, attr, value))
+        if self._name in run().bodies:
+            setattr(run().bodies[self._name], attr, value)
 
     def __delattr__(self, attr: str) -> None:
         self._kids.pop(attr, None)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What an unknown callable gives."""
+        demand(self, "'NoneType' object is not callable")
         return Hooks.call(self, args, kwargs)
 
     def __repr__(self) -> str:
@@ -85,6 +92,10 @@ class Thing:
         return str(self._name)
 
     def __hash__(self) -> int:
+        caller = sys._getframe(1).f_code
+        if caller.co_name == "__new__" and caller.co_filename == enum.__file__:
+            # An enum then compares the value with each of its members.
+            raise TypeError("unhashable")
         return hash(self._name)
 
     def __bool__(self) -> bool:
@@ -93,9 +104,11 @@ class Thing:
         return bool(Hooks.truth(self))
 
     def __iter__(self) -> Iterator[Any]:
+        demand(self, "'NoneType' object is not iterable")
         return iterate(self)
 
     def __getitem__(self, index: Any) -> Any:
+        demand(self, "'NoneType' object is not subscriptable")
         return Hooks.call(self, (index,), {}, "__getitem__")
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -132,6 +145,19 @@ class Thing:
 
     def __next__(self) -> Thing:
         return Thing(f"next({self._name})", ANY, Storage(terms_of(self)))
+
+
+def demand(thing: Thing, why: str, error: type[Exception] = TypeError) -> None:
+    """What the code does with a value shows that it isn't None.
+
+    Raises:
+        TypeError, AttributeError: in this world it is.
+    """
+    if thing._kind != ANY:
+        return
+    if thing._name in run().nones:
+        raise error(why)
+    run().present.add(thing._name)
 
 
 def clipped(name: str) -> str:

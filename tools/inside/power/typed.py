@@ -17,6 +17,8 @@ from .terms import FACTOR
 from .thing import ANY, FACTOR_KIND, NUMBER, TENSOR, Thing, plain, say, the_factor
 
 _NUMBERS = {"int", "float", "complex"}
+HOLDERS = frozenset({"Dict", "List", "Tuple", "Set", "Sequence", "Iterable", "Mapping", "dict", "list", "tuple", "set"})
+"""Names of annotations for what holds several values."""
 _OPEN = {"Any", "object", "Callable", "str", "bytes", "Dict", "List", "Tuple", "dict", "list", "tuple", "Set", "Type"}
 
 
@@ -122,10 +124,18 @@ def _tensor(name: str) -> Thing:
     return value
 
 
+def classify(value: Thing, annotation: str, module: Any) -> None:
+    """Note the class of the tree that an annotation names, if it names just one and nothing that holds several."""
+    names = [one for one in _names(annotation) if one.rpartition(".")[2] not in ("Optional", "Union", "None", "typing")]
+    found = [resolve(one, module) for one in names]
+    if len(found) == 1 and isinstance(found[0], type) and not issubclass(found[0], enum.Enum):
+        object.__setattr__(value, "_cls", found[0])
+
+
 def _of_class(name: str, kinds: list[str], module: Any) -> Any:
     from .thing import named_terms
 
-    for kind in kinds:
+    for kind in kinds if not HOLDERS.intersection(one.rpartition(".")[2] for one in kinds) else ():
         found = resolve(kind, module) if kind not in _OPEN else None
         if isinstance(found, type) and issubclass(found, enum.Enum):
             return member_of(name, found)
@@ -173,11 +183,12 @@ def attribute(thing: Thing, attr: str) -> tuple[bool, Any]:
     cls = thing._cls
     name = f"{say(thing)}.{attr}"
     static = inspect.getattr_static(cls, attr, inspect.Parameter.empty)
-    if isinstance(static, types.FunctionType) and final(cls) and "__class__" not in static.__code__.co_freevars:
+    sure = thing._name in run().exact or final(cls)
+    if isinstance(static, types.FunctionType) and sure and "__class__" not in static.__code__.co_freevars:
         return True, types.MethodType(static, thing)
     if isinstance(static, classmethod | staticmethod):
         return True, getattr(cls, attr)
-    if isinstance(static, property) and static.fget is not None and final(cls):
+    if isinstance(static, property) and static.fget is not None and sure:
         return True, static.fget(thing)
     annotation, home = field_annotation(cls, attr)
     if annotation:
@@ -208,6 +219,8 @@ def chosen(modules: Any, owner: Any, name: str, value: Any) -> Any:
         Impossible: the code stores an object of another class, so that this world contradicts the facts.
     """
     fact = run().oracle.fact(f"type({name})") or run().oracle.facts.get(f"type(self.{name})")
+    if fact is None and type(value) is Thing and value._kind == ANY and value._cls is None:
+        classify(value, *field_annotation(type(owner), name))
     if fact is None or value is None or (isinstance(value, Thing) and value._kind in (NUMBER, FACTOR_KIND)):
         return value
     cls = modules.class_named(str(fact), owner)
