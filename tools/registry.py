@@ -14,6 +14,7 @@ TOOLS = {
     "env_probe": ".env_probe:EnvProbe",
     "exactly_once": ".exactly_once:ExactlyOnce",
     "grep": ".grep:Grep",
+    "power_count": ".power_count:PowerCount",
     "read_file": ".read_file:ReadFile",
     "symbol_trace": ".symbol_trace:SymbolTrace",
     "twin_paths": ".twin_paths:TwinPaths",

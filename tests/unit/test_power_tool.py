@@ -5,18 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
-from sleuth.tools.registry import TOOLS
-
 from ..support.powering import moe
 from ..support.trees import Bench, write
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tool isn't offered to users yet."""
-    monkeypatch.setitem(TOOLS, "power_count", ".power_count:PowerCount")
 
 
 def test_a_count_through_the_sandbox(tmp_path: Path) -> None:

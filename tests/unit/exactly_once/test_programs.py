@@ -199,15 +199,7 @@ def asked(name: str, program: Program, folder: Path) -> dict[str, Any]:
     return table  # type: ignore[no-any-return]
 
 
-KNOWN_WRONG = pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="power counting takes unset variables, values that may be None and methods of unknown objects for known; "
-    "until it doesn't, it isn't registered as a tool",
-)
-
-
-@pytest.mark.parametrize("name", ["trace_factor", pytest.param("power_count", marks=KNOWN_WRONG)])
+@pytest.mark.parametrize("name", INSTRUMENTS)
 @pytest.mark.parametrize("blind", [False, True])
 def test_no_count_is_wrong_and_no_world_is_missing(name: str, blind: bool, tmp_path: Path) -> None:
     instrument(name)

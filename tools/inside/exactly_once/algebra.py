@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .core import text_of
-from .values import Const, Murky, Opaque, Power, Tensor, Term, Tuple, tensor
+from .values import Const, Murky, Opaque, Power, Tensor, Term, tensor
 
 Site = Callable[[str], int]
 """Gives the index of the place that applies the factor; asked only when it does. Takes the site's kind."""
@@ -14,11 +14,6 @@ Site = Callable[[str], int]
 SHARED = Term(False, 0)
 FUSED = "fused shared expert"
 """The part of a routed tensor that is the shared expert's; what becomes of it isn't counted."""
-
-
-def is_plain(value: Any) -> bool:
-    """Whether a value carries nothing that is tracked."""
-    return not isinstance(value, Power | Tensor | Murky | Tuple)
 
 
 def is_number(value: Any) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .diagram import Diagrams, Node, leaves, support
+from .memory import Memory
 from .program import Class, Function, Module, Program
 from .sinks import Sinks
 from .values import (
@@ -105,7 +106,7 @@ class Frame:
 
 
 @dataclass
-class Core:
+class Core(Memory):
     """What all parts of the engine share.
 
     Attributes:
@@ -132,6 +133,7 @@ class Core:
     used_facts: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         d = self.diagrams
         self.alive: Node = d.true
         self.lost: Node = d.false

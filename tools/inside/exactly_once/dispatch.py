@@ -118,7 +118,7 @@ class Dispatch(Relevance):
 
     def _somewhere_below(self, owner: Class, name: str) -> bool:
         """Whether a class or one below it has a method."""
-        cache: dict[tuple[Class, str], bool] = self.__dict__.setdefault("_below", {})
+        cache = self._below
         if (owner, name) not in cache:
             cache[owner, name] = self.method(owner, name) is not None or (
                 not self.is_enum(owner) and any(name in c.functions for c in self.subclasses(owner))

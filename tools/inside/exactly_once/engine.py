@@ -13,7 +13,6 @@ from .values import Obj
 
 _STORES = r"\b{}\b\s*(\[[^\]]*\]\s*=|\.(setdefault|append|update|add|insert)\()"
 _DEFINED = re.compile(r"^[ \t]*def[ \t]+(\w+)", re.MULTILINE)
-MOST_REGISTRATIONS = 400
 
 
 class Engine(Statements):

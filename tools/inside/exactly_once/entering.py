@@ -155,7 +155,7 @@ class Entering(Sinking):
             made.attrs[name] = value
 
     def _class_text(self, owner: Class) -> str:
-        cache: dict[int, str] = self.__dict__.setdefault("_texts", {})
+        cache = self._class_texts
         if id(owner) not in cache:
             parts = []
             for at in self.lineage(owner):

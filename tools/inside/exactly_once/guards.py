@@ -179,12 +179,6 @@ class Guards(Core):
             return self.atom(value.dotted, frame, at)
         return True
 
-    @property
-    def nicknames(self) -> dict[str, list[str]]:
-        """For a guard on an object's class, the attributes that the object was stored in."""
-        found: dict[str, list[str]] = self.__dict__.setdefault("_nicknames", {})
-        return found
-
     def compare(self, op: ast.cmpop, a: Any, b: Any, frame: Frame, at: ast.AST) -> bool | Node:
         """When a comparison of two values holds."""
         negative = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}.get(type(op))
@@ -264,12 +258,6 @@ class Guards(Core):
             earlier = self.atom(f"{a.text} == {other.value!r}", frame, at)
             result = self.diagrams.both(result, self.diagrams.negate(earlier))
         return result
-
-    @property
-    def compared(self) -> dict[str, list[Const]]:
-        """The constants that each unknown value was compared with, in order."""
-        found: dict[str, list[Const]] = self.__dict__.setdefault("_compared", {})
-        return found
 
     def _is_none(self, value: Any, frame: Frame, at: ast.AST) -> bool | Node:
         if isinstance(value, Const):

@@ -33,7 +33,7 @@ class Instances(Objects):
 
     def instances(self, value: Opaque, frame: Frame, pc: Node, at: ast.AST) -> Node | None:
         """An unknown object as one instance for each class that it may have; None where that can't be told."""
-        cache: dict[str, Node | None] = self.__dict__.setdefault("_instances", {})
+        cache = self._instances
         if value.text not in cache:
             cache[value.text] = None
             cache[value.text] = self._instantiate(value, frame, at)
@@ -49,7 +49,7 @@ class Instances(Objects):
 
     def instances_among(self, value: Opaque, roots: list[Class], frame: Frame, pc: Node, at: ast.AST) -> Node | None:
         """Like `instances`, for an object that has one of these classes or one below them."""
-        cache: dict[str, Node | None] = self.__dict__.setdefault("_instances", {})
+        cache = self._instances
         if value.text not in cache:
             cache[value.text] = self._one_of(value, [c for root in roots for c in self.subclasses(root)], frame, at)
         return cache[value.text]
@@ -68,24 +68,6 @@ class Instances(Objects):
             raise ManyClasses(key, tuple(names))
         chosen = self.new_guard(key, frame, at, tuple(names))
         return self.diagrams.map(lambda name: self._instance(names[name], value.text), chosen)
-
-    @property
-    def known_objects(self) -> set[str]:
-        """Texts of the objects that the entry built."""
-        found: set[str] = self.__dict__.setdefault("_known_objects", {"self"})
-        return found
-
-    @property
-    def products(self) -> dict[Class, dict[Class, None]]:
-        """For what a factory promises, the classes without that base which it makes."""
-        found: dict[Class, dict[Class, None]] = self.__dict__.setdefault("_products", {})
-        return found
-
-    @property
-    def products_noted(self) -> set[tuple[Class, str]]:
-        """Factories whose products are known."""
-        found: set[tuple[Class, str]] = self.__dict__.setdefault("_products_noted", set())
-        return found
 
     def _could_be(self, owner: Class, promised: Class) -> bool:
         """Whether a class has all that another declares."""
@@ -113,7 +95,7 @@ class Instances(Objects):
 
     def _instance(self, owner: Class, text: str) -> Obj:
         self.known_objects.add(text)
-        cache: dict[tuple[int, str], Obj] = self.__dict__.setdefault("_made", {})
+        cache = self._made
         key = (id(owner), text)
         if key not in cache:
             cache[key] = Obj(owner, "instance", {}, text, open=True)
@@ -122,8 +104,7 @@ class Instances(Objects):
 
     def instances_made(self) -> list[Obj]:
         """Objects that came from nowhere, one for each class that they may have."""
-        found: dict[tuple[int, str], Obj] = self.__dict__.setdefault("_made", {})
-        return list(found.values())
+        return list(self._made.values())
 
     def fill_unknown(self, value: Obj) -> None:  # calls
         """Run the constructor of an instance that came from nowhere, with unknown arguments."""

@@ -88,12 +88,6 @@ class Names(Guards):
                     self.execute([statement], frame, self.diagrams.true)
         return frame.env[name]
 
-    @property
-    def executed(self) -> set[ast.stmt]:
-        """Top-level statements that were run."""
-        found: set[ast.stmt] = self.__dict__.setdefault("_executed", set())
-        return found
-
     def definition_value(self, made: Class | Function | None) -> Any:
         """The value that a definition binds."""
         if isinstance(made, Class):

@@ -47,7 +47,7 @@ class Objects(Names):
     def bases(self, owner: Class) -> list[Class | External]:
         """A class's direct bases."""
         key = id(owner)
-        cache: dict[int, list[Class | External]] = self.__dict__.setdefault("_bases", {})
+        cache = self._bases
         if key not in cache:
             cache[key] = []
             frame = self.module_frame(owner.module)
@@ -99,12 +99,12 @@ class Objects(Names):
     def class_attributes(self, owner: Class, name: str) -> dict[str, Node]:
         """Where an assignment to a class's attribute is kept, with the value it has so far."""
         known = self.class_attribute(owner, name)
-        cache: dict[tuple[int, str], Node] = self.__dict__.setdefault("_class_vars", {})
+        cache = self._class_vars
         return _Slot(cache, (id(owner), name), known)
 
     def class_attribute(self, owner: Class, name: str) -> Node | None:
         """A class variable; the value is kept, so that a dict filled by registration is one dict."""
-        cache: dict[tuple[int, str], Node] = self.__dict__.setdefault("_class_vars", {})
+        cache = self._class_vars
         for at in self.lineage(owner):
             if (id(at), name) in cache:
                 return cache[id(at), name]
@@ -127,12 +127,6 @@ class Objects(Names):
         value = getattr(node, "value", None)
         if isinstance(value, Obj) and value.kind in ("dict", "list"):
             self.registries.setdefault(value, (path, name))
-
-    @property
-    def registries(self) -> dict[Obj, tuple[str, str]]:
-        """Containers made at the top level of a module or class."""
-        found: dict[Obj, tuple[str, str]] = self.__dict__.setdefault("_registries", {})
-        return found
 
     def field_annotation(self, owner: Class, name: str) -> tuple[Class | None, bool]:
         """What the annotation of a class's attribute promises, in the class body or on `self.name: T` in a method."""
@@ -237,12 +231,6 @@ class Objects(Names):
             else:
                 hint, number = self.field_annotation(value.hint, name)
         return self.unknown(f"{value.text}.{name}", hint, frame, at, number)
-
-    @property
-    def extras(self) -> dict[str, dict[str, Node]]:
-        """Attributes that were set on unknown objects, by the object's text."""
-        found: dict[str, dict[str, Node]] = self.__dict__.setdefault("_extras", {})
-        return found
 
     def _of_class(self, owner: Class, name: str, frame: Frame) -> Node:
         if self.is_enum(owner) and name in self.enum_members(owner):

@@ -59,12 +59,6 @@ class Relevance(Entering):
             cache[function] = found | ({"*"} if spec.vararg or spec.kwarg else set())
         return cache[function]
 
-    @property
-    def statements_called(self) -> set[ast.Call]:
-        """Calls whose result nobody reads."""
-        found: set[ast.Call] = self.__dict__.setdefault("_statements_called", set())
-        return found
-
     def _lukewarm(self, callee: FunctionValue, arguments: Arguments, pc: Node) -> bool:
         """Whether a function is handed only routed tensors, still without the factor, and can't get at the factor."""
         function = callee.function
@@ -78,7 +72,7 @@ class Relevance(Entering):
 
     def _reaches_factor(self, function: Function) -> bool:
         """Whether a function, or one of its file that it names, directly or not, mentions the factor."""
-        cache: dict[Function, bool] = self.__dict__.setdefault("_reaching", {})
+        cache = self._reaching
         if function not in cache:
             cache[function] = self.factor in function.module.text and self._mentions(function)
         return cache[function]

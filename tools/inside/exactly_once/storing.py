@@ -41,12 +41,6 @@ _VIEWS = {
 class Storing(Calls):
     """Keeps values."""
 
-    @property
-    def attribute_hints(self) -> dict[tuple[Obj, str], Class]:
-        """What annotated assignments promise about attributes."""
-        found: dict[tuple[Obj, str], Class] = self.__dict__.setdefault("_attribute_hints", {})
-        return found
-
     def _hinted(self, value: Node, hint: Class | None, number: bool, text: str | None) -> Node:
         if hint is None and not number:
             return value
