@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,10 @@ class Reply:
     raw: Path
 
 
-def call_inside(sandbox: Sandbox, script: str, request: dict[str, Any]) -> Reply:
+def call_inside(sandbox: Sandbox, script: str, request: dict[str, Any], seconds: float | None = None) -> Reply:
     """Run `tools/inside/<script>.py` on `request`, to which the roots of the clone and of stock are added.
+
+    `seconds` is a time limit of its own, where a script needs more than other calls get.
 
     Raises:
         ToolError: the script refused the request, crashed, or said more than the output limit.
@@ -33,7 +35,8 @@ def call_inside(sandbox: Sandbox, script: str, request: dict[str, Any]) -> Reply
     """
     request = {"root": CLONE, "stock": STOCK, **request}
     argv, body = (*sandbox.python, "-c", BOOT, script), json.dumps(request)
-    done = sandbox.exec(Command(argv, stdin=body.encode(), mounts=[INSIDE]))
+    limits = replace(sandbox.limits, seconds=max(seconds, sandbox.limits.seconds)) if seconds else None
+    done = sandbox.exec(Command(argv, stdin=body.encode(), mounts=[INSIDE], limits=limits))
     if done.timed_out:
         raise ToolTimeout(f"{script}: {done.describe()}")
     if done.exit_code != 0 or done.clipped:

@@ -13,6 +13,7 @@ TOOLS = {
     "diff": ".diff:Diff",
     "env_probe": ".env_probe:EnvProbe",
     "exactly_once": ".exactly_once:ExactlyOnce",
+    "factor_change": ".factor_change:FactorChange",
     "grep": ".grep:Grep",
     "power_count": ".power_count:PowerCount",
     "read_file": ".read_file:ReadFile",

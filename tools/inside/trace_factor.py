@@ -47,7 +47,7 @@ def _traced(request: dict[str, Any]) -> dict[str, Any]:
     named = request.get("entry", "")
     found = entries.named(program, first, named) if named else entries.everywhere(program, first)
     if not found:
-        raise InsideError(_nothing(factor, named, first))
+        raise InsideError(nothing_there(factor, named, first))
     seconds = request.get("seconds", 60.0)
     tables: list[dict[str, Any]] = []
     for number, entry in enumerate(found[:MOST_ENTRIES]):
@@ -62,7 +62,8 @@ def _traced(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _nothing(factor: str, entry: str, engine: Engine) -> str:
+def nothing_there(factor: str, entry: str, engine: Engine) -> str:
+    """What a user is told where there is no entry."""
     word = factor.encode()
     if entry:
         return f"{entry}: nothing there mentions {factor!r}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .diagram import Diagrams, Node, leaves, support
+from .focus import Focus
 from .memory import Memory
 from .program import Class, Function, Module, Program
 from .sinks import Sinks
@@ -116,6 +117,10 @@ class Core(Memory):
         may_slice: whether to stop where an object may have many classes (`ManyClasses`), not follow all at once.
         alive: the worlds in which nothing was raised so far.
         lost: worlds in which something was raised that says nothing of the factor; what is computed there is void.
+        focus: code whose worlds alone are asked about.
+        touched: worlds that came to it.
+        guessed: parameters of constructors that nobody was seen to call.
+        given: parameters of the entry and its constructor.
     """
 
     program: Program
@@ -131,12 +136,17 @@ class Core(Memory):
     blind: dict[tuple[str, int, str], None] = field(default_factory=dict)
     assumptions: dict[str, None] = field(default_factory=dict)
     used_facts: set[str] = field(default_factory=set)
+    focus: Focus = field(default_factory=Focus)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         d = self.diagrams
         self.alive: Node = d.true
         self.lost: Node = d.false
+        self.touched: Node = d.false
+        self.guessing = 0
+        self.guessed: set[str] = set()
+        self.given: set[str] = set()
         self.losses: list[Raised] = []
         self.lost_whole = True
         self.unbound = d.leaf(UNBOUND)

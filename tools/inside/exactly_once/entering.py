@@ -32,6 +32,8 @@ class Entering(Sinking):
         outer = callee.closure or self.module_frame(function.module)
         inner = Frame(function.module, function, {}, outer, self.leaf(NONE), self.diagrams.false)
         self._bind_parameters(callee, arguments, inner, pc)
+        self._refuse_missing(callee, arguments, frame, pc)
+        self._touch(function, inner, pc)
         self.stack.append(function)
         try:
             if isinstance(function.node, ast.Lambda):
@@ -46,6 +48,35 @@ class Entering(Sinking):
         # In worlds that neither returned nor came to the end something was raised: no value there, so any will do.
         ended = self.diagrams.both(self.diagrams.either(inner.gone, end), self.alive)
         return self.diagrams.under(self.diagrams.both(pc, ended), result)
+
+    def _touch(self, function: Function, inner: Frame, pc: Node) -> None:
+        """Note the worlds in which code that is watched makes a difference."""
+        if not self.focus.functions:
+            return
+        at = function.owner
+        names = [(c.module.path, f"{c.name}.{function.name}") for c in self.lineage(at)] if at else []
+        for key in names or [(function.module.path, function.name)]:
+            if key in self.focus.functions:
+                self.touched = self.diagrams.either(self.touched, self._difference(key, inner, pc))
+
+    def _difference(self, key: tuple[str, str], inner: Frame, pc: Node) -> Node:
+        """The worlds in which a function that is watched makes a difference, its parameters being what they are."""
+        pc = self.diagrams.both(pc, self.alive)
+        cubes = self.focus.functions[key]
+        if cubes is None:
+            return pc
+        found = self.diagrams.false
+        for cube in cubes:
+            holds = pc
+            for name, values in cube.items():
+                truth = (
+                    self.truth(inner.env[name], inner, inner.function.node) if inner.function else self.diagrams.true
+                )
+                if values == ("false",):
+                    truth = self.diagrams.negate(truth)
+                holds = self.diagrams.both(holds, truth)
+            found = self.diagrams.either(found, holds)
+        return found
 
     def _bind_parameters(self, callee: FunctionValue, arguments: Arguments, inner: Frame, pc: Node) -> None:
         spec = callee.function.node.args
@@ -81,6 +112,23 @@ class Entering(Sinking):
         for name in inner.env:
             inner.aliases[name] = set()
 
+    def _refuse_missing(self, callee: FunctionValue, arguments: Arguments, frame: Frame, pc: Node) -> None:
+        """A call that is seen to leave out an argument which it must give raises."""
+        function, node = callee.function, arguments.node
+        if arguments.entry or arguments.unknown or not isinstance(node, ast.Call) or function.marks:
+            return
+        given = len(arguments.positional) + len(arguments.named)
+        if isinstance(function.node, ast.Lambda) or given != len(node.args) + len(node.keywords):
+            return
+        spec = function.node.args
+        names = [a.arg for a in [*spec.posonlyargs, *spec.args]]
+        first = len(arguments.positional) + (callee.bound is not None)
+        required = names[first : len(names) - len(spec.defaults)]
+        missing = [name for name in required if name not in arguments.named]
+        if missing:
+            text = f"TypeError: {function.qualname}() misses the argument {', '.join(missing)}"
+            self.raise_in(frame, node, text, pc)
+
     def _promised(self, value: Node, parameter: ast.arg, inner: Frame) -> Node:
         """An opaque argument takes on the class that the parameter's annotation promises."""
         found = self.diagrams.values(value)
@@ -106,6 +154,7 @@ class Entering(Sinking):
         """A parameter nobody gave: the factor if it goes by its name, else unknown."""
         if parameter.arg == self.factor and not unknown:
             return self.leaf(Power(1))
+        (self.guessed if self.guessing else self.given).add(parameter.arg)
         hint, number = self.annotation(parameter.annotation, self.module_frame(inner.module))
         return self.unknown(parameter.arg, hint, inner, parameter, number)
 
@@ -127,6 +176,9 @@ class Entering(Sinking):
             return self._enum_call(owner, arguments, frame, pc)
         made = Obj(owner, "instance", {}, owner.name)
         init = self.method(owner, "__init__")
+        watched = any((c.module.path, c.name) in self.focus.classes for c in self.lineage(owner))
+        if watched:
+            self.touched = self.diagrams.either(self.touched, self.diagrams.both(pc, self.alive))
         if owner.is_record and init is None:
             self._fill_record(made, owner, arguments, pc)
             return self.leaf(made)
@@ -134,7 +186,8 @@ class Entering(Sinking):
             made.open = self.has_external_base(owner)
             self._keep_extra(made, arguments)
             return self.leaf(made)
-        if not any(map(self.is_hot, arguments.all())) and self.factor not in self._class_text(owner):
+        cold = not any(map(self.is_hot, arguments.all())) and self.factor not in self._class_text(owner)
+        if cold and not watched:
             made.open = True
             made.pending = (init, arguments, frame, pc)
             return self.leaf(made)
@@ -209,8 +262,10 @@ class Entering(Sinking):
             return
         frame = self.module_frame(value.owner.module)
         # Whether its arguments were fit isn't known, so what it refuses doesn't count.
+        self.guessing += 1
         with self.aside():
             self.enter(FunctionValue(init, value), Arguments([], {}, entry=True), frame, self.diagrams.true)
+        self.guessing -= 1
 
 
 def length(function: Function) -> int:

@@ -65,7 +65,7 @@ def _attempt(
     engine = Engine(program, factor, sinks, facts)
     engine.until, engine.may_slice = until, may_slice
     try:
-        result = _run(engine, entry)
+        result = run(engine, entry, construct(engine, entry))
         return _data(engine, entry, tables.make(result, engine.diagrams.true, engine), "")
     except ManyClasses as many:
         return many
@@ -73,16 +73,26 @@ def _attempt(
         return str(error) or "calls inside calls, deeper than can be followed"
 
 
-def _run(engine: Engine, entry: Entry) -> Node:
+def construct(engine: Engine, entry: Entry) -> Obj | None:
+    """The object that the entry is a method of, made by its constructor; None for a function."""
     function = entry.function
-    frame = engine.module_frame(function.module)
-    nothing = Arguments([], {}, entry=True)
     if function.owner is None:
-        return engine.enter(FunctionValue(function), nothing, frame, engine.diagrams.true)
+        return None
     built = Obj(function.owner, "instance", {}, "self")
     init = engine.method(function.owner, "__init__")
     if init is not None:
-        engine.enter(FunctionValue(init, built), nothing, frame, engine.diagrams.true)
+        frame = engine.module_frame(function.module)
+        engine.enter(FunctionValue(init, built), Arguments([], {}, entry=True), frame, engine.diagrams.true)
+    return built
+
+
+def run(engine: Engine, entry: Entry, built: Obj | None) -> Node:
+    """What the entry returns, in the worlds that are alive, or leaves in the object that it was handed."""
+    function = entry.function
+    frame = engine.module_frame(function.module)
+    nothing = Arguments([], {}, entry=True)
+    if built is None:
+        return engine.enter(FunctionValue(function), nothing, frame, engine.alive)
     for earlier in steps_before(engine, function):
         engine.enter(FunctionValue(earlier, built), nothing, frame, engine.alive)
     result = engine.enter(FunctionValue(function, built), nothing, frame, engine.alive)

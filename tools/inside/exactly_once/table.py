@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .core import Core
-from .diagram import Node, leaves
-from .values import Murky, Obj, Opaque, Power, Tensor, Tuple
+from .diagram import Node
+from .values import Murky, Obj, Tensor, Tuple
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,39 @@ class Row:
     aside: bool = False
 
 
-def outcome_of(value: Any, engine: Core) -> Outcome:
-    """The count that a returned value stands for."""
-    found = list(_values(value, set()))
+def outcomes(result: Node, engine: Core) -> Node:
+    """What a returned value comes to in each world."""
+    return engine.diagrams.map(lambda found: outcome_of(found, engine), carried(result, engine))
+
+
+def carried(result: Node, engine: Core) -> Node:
+    """For each world the tensors, and values that aren't clear, which are returned: also in a tuple or an object."""
+    return _carried(result, engine, frozenset())
+
+
+def _carried(node: Node, engine: Core, inside: frozenset[int]) -> Node:
+    d = engine.diagrams
+    nothing = d.leaf(())
+
+    def parts(value: Any) -> Node:
+        if isinstance(value, Tensor | Murky):
+            return d.leaf((value,))
+        items: list[Node] = []
+        if isinstance(value, Tuple):
+            items = list(value.items)
+        elif isinstance(value, Obj) and id(value) not in inside and not inside:
+            items = [item for item in value.attrs.values() if engine.is_hot(item)]
+        found = nothing
+        for item in items:
+            held = inside | {id(value)} if isinstance(value, Obj) else inside
+            found = d.map2(lambda a, b: tuple(dict.fromkeys((*a, *b))), found, _carried(item, engine, held))
+        return found
+
+    return d.map(parts, node)
+
+
+def outcome_of(found: tuple[Any, ...], engine: Core) -> Outcome:
+    """The count that the values which are returned stand for."""
     murky = next((v for v in found if isinstance(v, Murky)), None)
     if murky is not None:
         return Outcome(None, unknown=murky.reason)
@@ -70,22 +100,6 @@ def outcome_of(value: Any, engine: Core) -> Outcome:
     return Outcome(None, sites, f"its parts carry the factor differently: {told} times", tuple(counts))
 
 
-def _values(value: Any, seen: set[int]) -> Any:
-    if isinstance(value, Tuple):
-        for item in value.items:
-            for leaf in leaves(item):
-                yield from _values(leaf.value, seen)
-    elif isinstance(value, Obj):
-        if id(value) not in seen:
-            seen.add(id(value))
-            for item in value.attrs.values():
-                for leaf in leaves(item):
-                    if isinstance(leaf.value, Tensor | Murky):
-                        yield leaf.value
-    elif not isinstance(value, Opaque | Power):
-        yield value
-
-
 def make(result: Node, reached: Node, engine: Core) -> list[Row]:
     """Rows for a result, and for what is raised on the way.
 
@@ -96,9 +110,9 @@ def make(result: Node, reached: Node, engine: Core) -> list[Row]:
     reached = d.both(reached, engine.alive)
     exact = engine.lost_whole
     kept = d.negate(engine.lost) if exact else d.true
-    outcomes = d.map(lambda v: outcome_of(v, engine), d.under(d.both(reached, kept), result))
+    found = outcomes(d.under(d.both(reached, kept), result), engine)
     rows = []
-    for outcome, plain in d.values(outcomes, reached):
+    for outcome, plain in d.values(found, reached):
         when = d.both(plain, kept)
         if when is not d.false:
             rows.append(Row(outcome, when, d.under(reached, plain)))

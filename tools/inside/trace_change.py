@@ -1,0 +1,208 @@
+"""What does a patch do to how often a factor is applied? The worlds before and after it."""
+
+from __future__ import annotations
+
+import ast
+import os
+import posixpath
+import re
+import sys
+import time
+from typing import Any
+
+from .exactly_once import entries, sinks
+from .exactly_once.change import Asked, Compared, built_by_constructors, compare
+from .exactly_once.confine import Unit, confine
+from .exactly_once.contract import add_contract
+from .exactly_once.engine import Engine
+from .exactly_once.entries import Entry
+from .exactly_once.focus import Focus
+from .exactly_once.laid import Laid
+from .exactly_once.program import Program
+from .exactly_once.units import Changed, changed
+from .fail import InsideError
+from .source import Tree
+from .trace_factor import DEEPEST_RECURSION, nothing_there
+
+
+def run(request: dict[str, Any]) -> dict[str, Any]:
+    """Compare the entries that a request means before and after a patch.
+
+    Args:
+        request: `root`; `before` and `after`, folders with the patch's files as it found and left them; `factor`,
+            `entry`; optional `facts`, `sinks` and `seconds` as for `trace_factor`, and
+            `ordinary`, more facts for which to look where all worlds are too many.
+
+    Raises:
+        InsideError: no such entry, or the tree's files aren't those that the patch left.
+    """
+    deepest = sys.getrecursionlimit()
+    sys.setrecursionlimit(DEEPEST_RECURSION)
+    try:
+        return _traced(request)
+    finally:
+        sys.setrecursionlimit(deepest)
+
+
+def _traced(request: dict[str, Any]) -> dict[str, Any]:
+    started = time.monotonic()
+    old, new = Tree(request["before"]), Tree(request["after"])
+    here = Tree(request["root"])
+    paths = sorted({*_files(old.root), *_files(new.root)})
+    _require_left(here, new, paths)
+    laid = [p for p in paths if old.is_file(p)]
+    before = Program(Laid(here.root, old, laid, set(paths) - set(laid)))
+    after = Program(here)
+    known = sinks.load(request.get("sinks", ""), "sinks")
+    seconds = request.get("seconds", 60.0)
+    facts, ordinary = request.get("facts", {}), request.get("ordinary", {})
+    asked = Asked(before, after, request["factor"], known, facts, ordinary, started + seconds)
+    _share_sources(asked, laid, set(paths) - set(laid))
+    found = changed(old, new, paths)
+    first = Engine(after, asked.factor, known)
+    starts = entries.named(after, first, request["entry"]) or reached(after, first, request["entry"])
+    if not starts:
+        raise InsideError(nothing_there(asked.factor, request["entry"], first))
+    units = [confine(asked, path, name, found) for path, name in found.classes if not _is_start(path, name, starts)]
+    for unit in units:
+        add_contract(asked, unit)
+    results = _compared(asked, starts, found, units, first)
+    return {
+        "changed": [f"{path}::{name}" for path, name in sorted(found.functions)],
+        "loose": found.loose,
+        "units": [vars(unit) for unit in units],
+        "only_here": _only_here(after, first.sources, units, found, starts),
+        "entries": [_plain(result) for result in results],
+        "seconds": round(time.monotonic() - started, 3),
+    }
+
+
+def _files(root: str) -> list[str]:
+    """Files below a folder, relative to it."""
+    found = []
+    for folder, _, names in os.walk(root):
+        inside = os.path.relpath(folder, root)
+        found += [name if inside == "." else posixpath.join(inside, name) for name in names]
+    return found
+
+
+def _require_left(here: Tree, new: Tree, paths: list[str]) -> None:
+    """Raises `InsideError` where a later change touched a patch's files: its own can't be told apart in the tree."""
+    for path in paths:
+        states = [tree.read(path) if tree.is_file(path) else None for tree in (here, new)]
+        if states[0] != states[1]:
+            raise InsideError(
+                f"{path}: another patch changes this file later; the state before this patch alone is lost"
+            )
+
+
+def _share_sources(asked: Asked, laid: list[str], gone: set[str]) -> None:
+    """The list of files is walked once; the state before differs by what the patch added and removed."""
+    engine = Engine(asked.after, asked.factor, asked.sinks)
+    files = engine.sources
+    extra = {p for p in laid if p.endswith(".py")} - set(files)
+    asked.before.shared["sources"] = sorted((set(files) - gone) | extra)
+
+
+def _is_start(path: str, name: str, starts: list[Entry]) -> bool:
+    return any(s.function.owner and (s.function.module.path, s.function.owner.name) == (path, name) for s in starts)
+
+
+def _compared(asked: Asked, starts: list[Entry], found: Changed, units: list[Unit], engine: Engine) -> list[Compared]:
+    focus = Focus()
+    confined = {(u.path, u.name): u.cubes for u in units}
+    for (path, name), methods in found.classes.items():
+        cubes = confined.get((path, name))
+        if cubes is not None:
+            focus.functions[path, f"{name}.__init__"] = cubes
+            continue
+        focus.functions |= {(path, f"{name}.{method}"): None for method in methods}
+        if (path, name) in confined:
+            focus.classes.add((path, name))
+    focus.functions |= dict.fromkeys(found.plain)
+    built = {(u.path, u.name) for u in units}
+    settled = (
+        not found.plain
+        and not found.loose
+        and len(built) == len(found.classes)
+        and built_by_constructors(asked.after, engine.sources, built)
+    )
+    results: list[Compared] = []
+    for number, start in enumerate(starts):
+        left = asked.until - time.monotonic()
+        share = Asked(**{**vars(asked), "until": time.monotonic() + max(left, 1.0) / (len(starts) - number)})
+        results += compare(share, start, focus, settled)
+        if any(result.certain for result in results):
+            break
+    return results
+
+
+def reached(program: Program, engine: Engine, path: str) -> list[Entry]:
+    """Entries of the classes that a file names and imports, where the file itself doesn't mention the factor."""
+    waiting, seen = [path], {path}
+    while waiting:
+        at = program.module(waiting.pop(0))
+        for place in _imports(program, at.path) if at else ():
+            module = program.at_place(place)
+            if at is None or module is None or module.path in seen:
+                continue
+            seen.add(module.path)
+            waiting.append(module.path)
+            found = [
+                entry
+                for entry in (entries.in_file(module.path, program, engine) if engine.factor in module.text else [])
+                if entry.function.owner is not None and entry.function.owner.name in at.text
+            ]
+            if found:
+                return found
+    return []
+
+
+def _imports(program: Program, path: str) -> list[str]:
+    module = program.module(path)
+    found: list[str] = []
+    for statement in ast.walk(ast.Module(module.header if module else [], [])):
+        if isinstance(statement, ast.ImportFrom):
+            dotted = statement.module or ""
+            names = [f"{dotted}.{a.name}" if dotted else a.name for a in statement.names]
+            for each in [*names, dotted]:
+                place = program.place(path, each, statement.level)
+                found += [place] if place else []
+        elif isinstance(statement, ast.Import):
+            places = [program.place(path, alias.name) for alias in statement.names]
+            found += [place for place in places if place]
+    return list(dict.fromkeys(found))
+
+
+def _only_here(program: Program, sources: list[str], units: list[Unit], found: Changed, starts: list[Entry]) -> bool:
+    """Whether nothing but the classes that are entered makes objects of the changed classes."""
+    if found.plain or found.loose:
+        return False
+    homes = {(s.function.module.path, s.function.owner.name) for s in starts if s.function.owner}
+    for unit in units:
+        for source in sources:
+            if source == unit.path or unit.name.encode() not in program.tree.load(source):
+                continue
+            module = program.module(source)
+            call = re.compile(rf"(?<!class )\b{re.escape(unit.name)}\(")
+            makers = {
+                n for n, chunks in (module.chunks.items() if module else ()) for c in chunks if call.search(c.text)
+            }
+            if any((source, name) not in homes for name in makers):
+                return False
+    return True
+
+
+def _plain(result: Compared) -> dict[str, Any]:
+    function = result.entry.function
+    return {
+        "path": function.module.path,
+        "symbol": function.qualname,
+        "line": function.node.lineno,
+        "slice": result.slice,
+        "rows": result.rows,
+        "certain": result.certain,
+        "failed": result.failed,
+        "facts_used": sorted(result.facts_used),
+        "assumptions": result.assumptions,
+    }
