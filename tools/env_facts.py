@@ -82,6 +82,10 @@ class EnvProbeData(ToolData):
     notes: list[str]
     looked_at: list[str]
 
+    def control_found(self) -> bool | None:
+        """See `ToolData.control_found`: places where it could stand were read; nobody set it there."""
+        return bool(self.looked_at) and not self.failed
+
 
 Group = tuple[Kind, str]
 

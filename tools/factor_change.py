@@ -129,6 +129,15 @@ class Unit(Part):
     """Both instruments say the same; None if running it told nothing."""
 
 
+class Run(Part):
+    """The counts that running an entry on stand-ins gave."""
+
+    symbol: str
+    counts: list[int]
+    complete: bool
+    """Every combination of answers was run."""
+
+
 class FactorChangeData(ToolData):
     """What a patch does to the count."""
 
@@ -149,6 +158,8 @@ class FactorChangeData(ToolData):
     changed: list[str]
     loose: list[str]
     units: list[Unit]
+    runs: list[Run]
+    """The entries, run with the patch, where no changed class can be run by itself."""
     entries: list[EntryChange]
     facts: dict[str, str]
     """Those that fixed a guard: name and value, with where it was read."""
@@ -178,8 +189,7 @@ class FactorChange(Tool[FactorChangeArgs, FactorChangeData]):
         stated = from_deployment(context.deployment) if args.deployment_facts else []
         known = merged(from_user(args.facts), stated, [Known(g, v, "assumed") for g, v in args.assume.items()])
         reply = _ask(args, known, context)
-        units, ran = confirmed(reply.value["units"], args, known, context)
-        found = {**reply.value, "units": units}
+        found, ran = confirmed(reply.value, args, known, context)
         used = {name for entry in found["entries"] for name in entry["facts_used"]}
         data = FactorChangeData(
             factor=args.factor,
@@ -188,7 +198,8 @@ class FactorChange(Tool[FactorChangeArgs, FactorChangeData]):
             only_here=found["only_here"],
             changed=found["changed"],
             loose=found["loose"],
-            units=[Unit.model_validate(unit) for unit in units],
+            units=[Unit.model_validate(unit) for unit in found["units"]],
+            runs=[Run.model_validate(run) for run in found["runs"]],
             entries=[EntryChange.model_validate(entry) for entry in found["entries"]],
             facts={k.guard: f"{k.value} ({k.source})" for k in known if k.guard in used},
             stated=any(k.guard in used for k in stated),
@@ -205,7 +216,7 @@ class FactorChange(Tool[FactorChangeArgs, FactorChangeData]):
 
 def _nothing(args: FactorChangeArgs) -> Outcome[FactorChangeData]:
     why = "no patch is named, so there is no state before it to compare with"
-    found: dict[str, Any] = {key: [] for key in ("changed", "loose", "units", "entries")}
+    found: dict[str, Any] = {key: [] for key in ("changed", "loose", "units", "runs", "entries")}
     found |= dict.fromkeys(("twice", "never", "confirmed", "only_here", "stated"), False)
     data = FactorChangeData(
         factor=args.factor, patch="", outcome="undecided", reasons=[why], facts={}, seconds=0.0, **found

@@ -16,25 +16,37 @@ Counts = dict[str, dict[str, list[int]]]
 
 
 def confirmed(
-    units: list[dict[str, Any]], args: Any, known: list[Known], context: ToolContext
-) -> tuple[list[dict[str, Any]], list[tuple[str, ...]]]:
-    """The changed classes with what running them said, and the commands."""
-    done, commands = [], []
-    for unit in units:
-        ran: Counts = {}
+    found: dict[str, Any], args: Any, known: list[Known], context: ToolContext
+) -> tuple[dict[str, Any], list[tuple[str, ...]]]:
+    """What the script found with what running the code said of it, and the commands.
+
+    A changed class that can be told apart is run by itself; where there is none, the entries are.
+    """
+    commands: list[tuple[str, ...]] = []
+
+    def ran(path: str, symbol: str) -> dict[str, Any]:
+        request = {"factor": args.factor, "entry": {"path": path, "symbol": symbol}}
+        request |= {"runs": RUNS, "seconds": RUN_SECONDS, "facts": {fact.guard: fact.value for fact in known}}
+        try:
+            reply = call_inside(context.sandbox, "power_count", request, RUN_SECONDS * 2)
+        except (ToolError, ToolTimeout):
+            return {"worlds": [], "complete": False}
+        commands.append(reply.command)
+        return reply.value
+
+    units, runs = [], []
+    for unit in found["units"]:
+        by_name: Counts = {}
         if unit["contract"] and unit["methods"]:
-            entry = {"path": unit["path"], "symbol": f"{unit['name']}.{unit['methods'][0]}"}
-            request = {"factor": args.factor, "entry": entry, "runs": RUNS, "seconds": RUN_SECONDS}
-            request["facts"] = {fact.guard: fact.value for fact in known}
-            try:
-                reply = call_inside(context.sandbox, "power_count", request, RUN_SECONDS * 2)
-            except (ToolError, ToolTimeout):
-                pass
-            else:
-                commands.append(reply.command)
-                ran = {name: _by_value(reply.value["worlds"], name) for name in unit["contract"]}
-        done.append({**unit, "run": ran, "agrees": _agree(unit["contract"], ran)})
-    return done, commands
+            worlds = ran(unit["path"], f"{unit['name']}.{unit['methods'][0]}")["worlds"]
+            by_name = {name: _by_value(worlds, name) for name in unit["contract"]}
+        units.append({**unit, "run": by_name, "agrees": _agree(unit["contract"], by_name)})
+    if not units or any(not unit["contract"] for unit in units):
+        for path, symbol in dict.fromkeys((e["path"], e["symbol"]) for e in found["entries"] if e["rows"]):
+            said = ran(path, symbol)
+            counts = sorted({w["count"] for w in said["worlds"] if w["count"] is not None})
+            runs.append({"symbol": symbol, "counts": counts, "complete": said["complete"]})
+    return {**found, "units": units, "runs": runs}, commands
 
 
 def _by_value(worlds: list[dict[str, Any]], name: str) -> dict[str, list[int]]:
@@ -60,16 +72,27 @@ def judge(found: dict[str, Any]) -> dict[str, Any]:
     """`outcome`, its `reasons`, `twice`, `never` and `confirmed`, of what the script and the runs said."""
     rows = [row for entry in found["entries"] for row in entry["rows"]]
     certain = [(entry, text) for entry in found["entries"] for text in entry["certain"][:1]]
-    bad = [row for entry, _ in certain for row in entry["rows"] if row["kind"] in BAD]
+    bad = {row["count_after"] for entry, _ in certain for row in entry["rows"] if row["kind"] in BAD} - {None}
     outcome, reasons = _outcome(found, rows, certain)
-    agreed = [unit["agrees"] for unit in found["units"]]
+    agreed = [unit["agrees"] for unit in found["units"] if unit["contract"]]
+    if found["runs"]:
+        agreed.append(_runs_agree(found, bad))
     return {
         "outcome": outcome,
         "reasons": reasons,
-        "twice": outcome == "broken" and any((row["count_after"] or 0) > 1 for row in bad),
-        "never": outcome == "broken" and any(row["count_after"] == 0 for row in bad),
+        "twice": outcome == "broken" and any(count > 1 for count in bad),
+        "never": outcome == "broken" and 0 in bad,
         "confirmed": bool(agreed) and all(agreed),
     }
+
+
+def _runs_agree(found: dict[str, Any], bad: set[int]) -> bool:
+    """Whether running the entries gave the wrong counts too, or where none is wrong no other ones."""
+    ran = {count for run in found["runs"] for count in run["counts"]}
+    if bad:
+        return bad <= ran
+    followed = {row["count_after"] for entry in found["entries"] for row in entry["rows"]}
+    return bool(ran) and ran <= followed
 
 
 def _outcome(found: dict[str, Any], rows: list[dict[str, Any]], certain: list[Any]) -> tuple[str, list[str]]:

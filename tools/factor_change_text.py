@@ -25,6 +25,11 @@ def render(data: dict[str, Any]) -> str:
     for entry in data["entries"]:
         if entry["rows"]:
             lines += _entry(entry)
+    for run in data["runs"]:
+        told = " or ".join(map(str, run["counts"])) or "no count"
+        lines.append(
+            f"run on stand-ins, {run['symbol']} gives {told}{'' if run['complete'] else ', in a sample of runs'}"
+        )
     failed = [e for e in data["entries"] if e["failed"]]
     lines += [f"{len(failed)} runs gave no answer, the first: {failed[0]['failed']}"] if failed else []
     return "\n".join(lines)

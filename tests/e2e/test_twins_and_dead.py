@@ -1,17 +1,13 @@
 """What twin-paths and dead-parameter conclude about small patches, honest and hostile ones."""
 
-import difflib
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
-import yaml
 
 from sleuth.agent.case import CaseFile
-from sleuth.agent.session import Options, start
-from sleuth.playbooks import loader
 
-from ..support.investigation import case_in, held, lay
+from ..support.investigation import held, work
 
 MOE = "pkg/moe.py"
 CLEARED, SUSPECTED, OPEN = "exonerated", "suspected", "inconclusive"
@@ -54,22 +50,6 @@ def nth(text: str, old: str, new: str, number: int) -> str:
     pieces = text.split(old)
     assert len(pieces) > number
     return old.join(pieces[:number]) + new + old.join(pieces[number:])
-
-
-def work(folder: Path, playbook: str, stock: dict[str, str], changed: dict[str, str]) -> CaseFile:
-    """The case of one patch that turns the files of `stock` into `changed`."""
-    lay(folder / "stock", {"pkg/__init__.py": "", **stock})
-    patch = ""
-    for name, text in changed.items():
-        old, new = stock.get(name, "").splitlines(True), text.splitlines(True)
-        patch += "".join(difflib.unified_diff(old, new, f"a/{name}" if old else "/dev/null", f"b/{name}"))
-    lay(folder, {"p.patch": patch})
-    described = {"name": "x", "stock": "stock", "patches": ["p.patch"]}
-    (folder / "sleuth.yaml").write_text(yaml.safe_dump(described))
-    case = case_in(start(folder / "home", folder / "sleuth.yaml", loader.find(playbook), {}, {}, Options()))
-    assert case.closed
-    assert case.troubles == []
-    return case
 
 
 def verdict(case: CaseFile) -> str:

@@ -1,5 +1,6 @@
 """Small real cases: a source tree, a description, a playbook, and a case home, all in one temporary folder."""
 
+import difflib
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from sleuth.agent.events import AnyEvent, CallStarted
 from sleuth.agent.log import Record, read_log
 from sleuth.agent.session import Options, resume, start
 from sleuth.agent.store import CaseFolder, cases
+from sleuth.playbooks import loader
 
 from .books import Part, book, rule, step, write
 
@@ -181,3 +183,20 @@ def sleuth(*words: str, cwd: Path | None = None, **env: str) -> subprocess.Compl
     return subprocess.run(
         command(*words), cwd=cwd, env={**os.environ, **env}, capture_output=True, text=True, check=False, timeout=120
     )
+
+
+def work(folder: Path, playbook: str, stock: dict[str, str], changed: dict[str, str], **params: str) -> CaseFile:
+    """The case of one patch that turns the files of `stock` into `changed`."""
+    lay(folder / "stock", {"pkg/__init__.py": "", **stock})
+    patch = ""
+    for name, text in changed.items():
+        old, new = stock.get(name, "").splitlines(True), text.splitlines(True)
+        patch += "".join(difflib.unified_diff(old, new, f"a/{name}" if old else "/dev/null", f"b/{name}"))
+    lay(folder, {"p.patch": patch})
+    described = {"name": "x", "stock": "stock", "patches": ["p.patch"]}
+    (folder / "sleuth.yaml").write_text(yaml.safe_dump(described))
+    found = loader.find(playbook)
+    case = case_in(start(folder / "home", folder / "sleuth.yaml", found, dict(params), {}, Options()))
+    assert case.closed
+    assert case.troubles == []
+    return case

@@ -30,6 +30,7 @@ SHARE_TOGETHER = 0.6
 GAVE_UP = (TooManyWorlds, OutOfBudget, RecursionError)
 BAD = ("broken", "let through")
 GOOD = ("right", "same")
+_SETTING = re.compile(r"(^|[^\w])(\w*config|cfg|\w*args)\.|environ|getenv|\benvs?\.|env_", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 _DEF = re.compile(r"^([ \t]*)(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
 
@@ -218,31 +219,45 @@ def _rows(engines: list[Engine], results: list[Node]) -> tuple[list[dict[str, An
 
 
 def _certain(d: Diagrams, rows: Iterable[dict[str, Any]], asked_about: Node, guessed: set[str]) -> Node:
-    """The configurations in which no world is right and some went wrong.
+    """The configurations in which some worlds went wrong and none is right.
 
-    A configuration is a choice of everything that has a name of its own: classes, members of an Enum, the platform.
-    Whatever else isn't known (a test of an argument that nobody gave) may be impossible together with it. What rests on
-    the arguments of a constructor that nobody was seen to call has to be wrong whatever they are.
+    A configuration is a choice of everything that is set: classes, members of an Enum, the platform, and for what was
+    right before also what a configuration, the launch arguments and the environment say. Whatever else isn't known (a
+    test of an argument that nobody gave) may be impossible together with it. What rests on the arguments of a
+    constructor that nobody was seen to call has to be wrong whatever they are. A world that was refused before proves
+    less: there only the other worlds that were refused count for it.
     """
-    found = {}
-    for kinds in (BAD, GOOD):
-        when = d.false
-        for row in rows:
-            if kind_of(row["before"], row["after"]) in kinds:
-                when = d.either(when, row["when"])
-        found[kinds] = when
+    met: dict[tuple[str, bool], Node] = {}
+    for row in rows:
+        key = kind_of(row["before"], row["after"]), bool(row["before"].raises)
+        met[key] = d.either(met.get(key, d.false), row["when"])
 
-    def named_guess(guard: Guard) -> bool:
+    def when(kinds: Iterable[str], refused: bool) -> Node:
+        found = d.false
+        for kind in kinds:
+            found = d.either(found, met.get((kind, refused), d.false))
+        return found
+
+    def is_guess(guard: Guard) -> bool:
         return bool(guessed & set(_WORD.findall(guard.key)[:1]))
 
-    elsewhere = d.negate(asked_about)
-    bad = d.both(_project(d, d.either(found[BAD], elsewhere), named_guess, d.both, d.true, {}), asked_about)
-    bad = _project(d, bad, _is_test, d.either, d.false, {})
-    return d.both(bad, d.negate(_project(d, found[GOOD], _is_test, d.either, d.false, {})))
+    elsewhere, certain = d.negate(asked_about), d.false
+    for refused, dropped in ((False, _is_test), (True, _is_condition)):
+        bad = _project(d, d.either(when(BAD, refused), elsewhere), is_guess, d.both, d.true, {})
+        bad = _project(d, d.both(bad, asked_about), dropped, d.either, d.false, {})
+        good = _project(d, when(GOOD, refused), dropped, d.either, d.false, {})
+        certain = d.either(certain, d.both(bad, d.negate(good)))
+    return certain
+
+
+def _is_condition(guard: Guard) -> bool:
+    """Whether a guard is true or false, or compares a number: it has no values with names of their own."""
+    return guard.values == ("true", "false") or guard.values[0][:1] in "<=>"
 
 
 def _is_test(guard: Guard) -> bool:
-    return guard.values == ("true", "false") or guard.values[0][:1] in "<=>"
+    """Whether a guard is a condition that isn't set from outside."""
+    return _is_condition(guard) and not _SETTING.search(guard.key)
 
 
 def _project(

@@ -1,0 +1,183 @@
+"""What double-scaling concludes about small patches of an engine that scales in one of several places."""
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from sleuth.agent.case import CaseFile
+
+from ..support.investigation import held, work
+
+GUILTY, CLEARED, SUSPECTED, OPEN = "convicted", "exonerated", "suspected", "inconclusive"
+ROUTERS, MOE, EXPERTS = "pkg/routers.py", "pkg/moe.py", "pkg/experts.py"
+STOCK = {
+    ROUTERS: dedent(
+        """\
+        import torch
+        from torch import nn
+
+
+        class TopK(nn.Module):
+            def __init__(self, top_k, routed_scaling_factor=1.0, apply_routed_scaling_factor_on_output=False):
+                super().__init__()
+                self.top_k = top_k
+                self.routed_scaling_factor = routed_scaling_factor
+                self.apply_on_output = apply_routed_scaling_factor_on_output
+
+            def forward(self, hidden_states, router_logits):
+                topk_weights, ids = torch.topk(router_logits.softmax(dim=-1), self.top_k)
+                topk_weights = topk_weights / topk_weights.sum(dim=-1, keepdim=True)
+                if self.apply_on_output:
+                    topk_weights = topk_weights * self.routed_scaling_factor
+                return topk_weights, ids
+
+
+        class HashTopK(nn.Module):
+            def __init__(self, top_k, routed_scaling_factor=1.0, apply_routed_scaling_factor_on_output=False):
+                super().__init__()
+                self.top_k = top_k
+                self.routed_scaling_factor = routed_scaling_factor
+                assert not apply_routed_scaling_factor_on_output, "not implemented"
+
+            def forward(self, hidden_states, router_logits):
+                ids = torch.arange(self.top_k)
+                topk_weights = router_logits.softmax(dim=-1).gather(1, ids)
+                topk_weights = topk_weights / topk_weights.sum(dim=-1, keepdim=True)
+                return topk_weights, ids
+        """
+    ),
+    EXPERTS: dedent(
+        """\
+        from torch import nn
+
+
+        class Fp8Method:
+            def apply(self, layer, hidden_states, topk_weights):
+                return hidden_states * topk_weights * layer.routed_scaling_factor
+
+
+        class Fp4Method:
+            def apply(self, layer, hidden_states, topk_weights):
+                return hidden_states * topk_weights
+
+
+        class FusedExperts(nn.Module):
+            def __init__(self, routed_scaling_factor, is_fp4: bool):
+                super().__init__()
+                self.routed_scaling_factor = routed_scaling_factor
+                self.method = Fp4Method() if is_fp4 else Fp8Method()
+                self.should_fuse_routed_scaling_factor_in_topk = isinstance(self.method, Fp4Method)
+
+            def forward(self, hidden_states, topk_weights):
+                return self.method.apply(self, hidden_states, topk_weights)
+        """
+    ),
+    MOE: dedent(
+        """\
+        from torch import nn
+
+        from .experts import FusedExperts
+        from .routers import HashTopK, TopK
+
+
+        class SparseMoe(nn.Module):
+            def __init__(self, config, layer_id):
+                super().__init__()
+                self.gate = nn.Linear(config.hidden_size, config.n_experts)
+                self.experts = FusedExperts(config.routed_scaling_factor, config.is_fp4)
+                if layer_id < config.num_hash_layers:
+                    self.topk = HashTopK(
+                        config.top_k,
+                        routed_scaling_factor=config.routed_scaling_factor,
+                        apply_routed_scaling_factor_on_output=self.experts.should_fuse_routed_scaling_factor_in_topk,
+                    )
+                else:
+                    self.topk = TopK(
+                        config.top_k,
+                        routed_scaling_factor=config.routed_scaling_factor,
+                        apply_routed_scaling_factor_on_output=self.experts.should_fuse_routed_scaling_factor_in_topk,
+                    )
+
+            def forward(self, hidden_states):
+                topk_weights, ids = self.topk(hidden_states, self.gate(hidden_states))
+                return self.experts(hidden_states, topk_weights)
+        """
+    ),
+    "pkg/model.py": "from .moe import SparseMoe\n\n\nclass Model:\n    def __init__(self, config):\n"
+    "        self.mlp = SparseMoe(config, 0)\n",
+}
+ASSERTION = '        assert not apply_routed_scaling_factor_on_output, "not implemented"\n'
+STORED = "        self.apply_on_output = apply_routed_scaling_factor_on_output\n"
+HASHED = "        topk_weights = router_logits.softmax(dim=-1).gather(1, ids)\n        topk_weights = topk_weights / topk_weights.sum(dim=-1, keepdim=True)\n"
+GUARDED = (
+    HASHED + "        if self.apply_on_output:\n            topk_weights = topk_weights * self.routed_scaling_factor\n"
+)
+ALWAYS = HASHED + "        topk_weights = topk_weights * self.routed_scaling_factor\n"
+BEFORE_SUM = HASHED.replace(
+    "topk_weights = topk_weights /",
+    "topk_weights = topk_weights * self.routed_scaling_factor\n        topk_weights = topk_weights /",
+)
+HELPER = GUARDED.replace(
+    "topk_weights * self.routed_scaling_factor\n", "topk_weights.mul(self.routed_scaling_factor)\n"
+)
+FUSED = "isinstance(self.method, Fp4Method)"
+
+
+def patched(*edits: tuple[str, str, str]) -> dict[str, str]:
+    """The files that some replacements change; each must be found."""
+    changed: dict[str, str] = {}
+    for name, old, new in edits:
+        text = changed.get(name, STOCK[name])
+        assert old in text
+        changed[name] = text.replace(old, new, 1)
+    return changed
+
+
+def case_of(folder: Path, *edits: tuple[str, str, str], entry: str = "pkg/model.py") -> CaseFile:
+    return work(folder, "double-scaling", STOCK, patched(*edits), entry=entry)
+
+
+@pytest.mark.parametrize(
+    ("edits", "expected"),
+    [
+        pytest.param([(ROUTERS, ASSERTION, STORED), (ROUTERS, HASHED, GUARDED)], CLEARED, id="guarded"),
+        pytest.param([(ROUTERS, ASSERTION, STORED), (ROUTERS, HASHED, HELPER)], CLEARED, id="guarded by a method"),
+        pytest.param([(ROUTERS, ASSERTION, STORED)], GUILTY, id="the assertion deleted"),
+        pytest.param([(ROUTERS, ASSERTION, STORED), (ROUTERS, HASHED, ALWAYS)], GUILTY, id="unconditional"),
+        pytest.param([(ROUTERS, HASHED, ALWAYS)], GUILTY, id="unconditional beside the assertion"),
+        pytest.param([(ROUTERS, ASSERTION, ""), (ROUTERS, HASHED, BEFORE_SUM)], GUILTY, id="divided out again"),
+        pytest.param([(EXPERTS, FUSED, "False")], GUILTY, id="the flag never set"),
+        pytest.param([(EXPERTS, FUSED, "True")], GUILTY, id="the flag always set"),
+        pytest.param(
+            [(EXPERTS, "hidden_states * topk_weights * layer.routed_scaling_factor", "hidden_states * topk_weights")],
+            GUILTY,
+            id="the runner leaves it out",
+        ),
+        pytest.param(
+            [
+                (
+                    MOE,
+                    "return self.experts(hidden_states, topk_weights)",
+                    "return self.experts(hidden_states, topk_weights) * self.experts.routed_scaling_factor",
+                )
+            ],
+            GUILTY,
+            id="the model once more",
+        ),
+        pytest.param(
+            [
+                (
+                    ROUTERS,
+                    "    topk_weights = topk_weights * self.routed_scaling_factor",
+                    "    topk_weights = self.routed_scaling_factor * topk_weights",
+                )
+            ],
+            CLEARED,
+            id="the operands swapped",
+        ),
+    ],
+)
+def test_a_patch(tmp_path: Path, edits: list[tuple[str, str, str]], expected: str) -> None:
+    case = case_of(tmp_path, *edits)
+    assert held(case) == {"p": expected}, case.verdicts
