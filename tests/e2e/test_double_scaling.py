@@ -43,7 +43,7 @@ class Finished:
         home = folder / "home"
         argv = [sys.executable, "-c", "from sleuth.agent.cli.main import run; run()", "run", "double-scaling"]
         argv += ["-d", str(description), "--home", str(home), *extra]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=300, cwd=folder)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=900, cwd=folder)
         self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
         self.case = next((home / "cases").iterdir())
         events = (self.case / "events.jsonl").read_text().splitlines()
@@ -95,12 +95,23 @@ def independent_digest(root: Path) -> str:
     return total.hexdigest()
 
 
-def test_the_verdict_that_needs_counting_is_inconclusive_and_says_so(demo: Finished) -> None:
-    assert demo.code == 3
-    assert demo.verdicts() == {"guarded": "inconclusive"}
-    reasons = demo.events[-1]["verdicts"][0]["reasons"]
-    assert len(reasons) == 2
-    assert all("has to be counted, which this version can't do" in reason for reason in reasons)
+def test_the_story_s_patch_is_exonerated_by_counting(demo: Finished) -> None:
+    assert demo.code == 0
+    assert demo.verdicts() == {"guarded": "exonerated"}
+    for step in ("q2d_any", "q2d_here"):
+        assert {(e["bearing"], e["grade"], e["counts"]) for e in demo.evidence(step)} == {("refutes", "computed", True)}
+
+
+def test_the_count_is_told_by_both_instruments(demo: Finished) -> None:
+    data = demo.data("q2d_here")
+    assert data["outcome"] in ("exact", "same contract")
+    (unit,) = data["units"]
+    counts = {"apply_routed_scaling_factor_on_output": {"true": [1], "false": [0]}}
+    assert (unit["name"], unit["contract"], unit["run"], unit["agrees"]) == ("HashTopK", counts, counts, True)
+    assert [(s["name"], s["same"]) for s in unit["siblings"]] == [("TopK", True)]
+    known = {r["after"] for e in data["entries"] for r in e["rows"] if r["count_after"] is not None}
+    assert known == {"1"}
+    assert data["facts"]["moe_runner_backend"] == "cutlass (sleuth.yaml:15: --moe-runner-backend)"
 
 
 def test_the_first_grep_is_empty_with_its_controls_hits_named(demo: Finished) -> None:
@@ -191,27 +202,40 @@ def described(folder: Path, patch: str) -> Path:
     return folder / "sleuth.yaml"
 
 
-def test_a_patch_that_multiplies_whatever_the_flag_says_is_suspected(tmp_path: Path) -> None:
+def test_a_patch_that_multiplies_whatever_the_flag_says_is_guilty(tmp_path: Path) -> None:
     done = Finished(tmp_path, described(tmp_path, UNCONDITIONAL))
-    assert (done.code, done.verdicts()) == (3, {"patch": "suspected"})
+    assert (done.code, done.verdicts()) == (1, {"patch": "convicted"})
     bearing = {(e["hypothesis"], e["bearing"]) for e in done.evidence("q2_patch")}
     assert bearing == {("applied_twice@patch", "supports")}
+    (proof,) = done.evidence("q2d_any")
+    assert (proof["hypothesis"], proof["proves"], proof["grade"]) == ("applied_twice@patch", True, "computed")
+    assert "1 → 2" in proof["note"]
+    assert "hash_topk.py:128" in proof["note"]
 
 
 def test_storing_the_flag_beside_an_unconditional_multiply_is_not_never(tmp_path: Path) -> None:
     stored = STORED_NOT_READ.replace("self.apply_on_output", "self.apply_routed_scaling_factor_on_output")
     both = stored + UNCONDITIONAL.partition("hash_topk.py\n+++ b/sglang/srt/layers/moe/hash_topk.py\n")[2]
     done = Finished(tmp_path, described(tmp_path, both))
-    assert done.verdicts() == {"patch": "suspected"}
+    assert (done.code, done.verdicts()) == (1, {"patch": "convicted"})
     assert {e["bearing"] for e in done.evidence("q2e_obeyed")} == {"neutral"}
+    assert {e["hypothesis"] for e in done.evidence("q2d_any")} == {"applied_twice@patch"}
 
 
-def test_a_flag_that_is_stored_and_never_read_is_suspected(tmp_path: Path) -> None:
+def test_a_flag_that_is_stored_and_never_read_is_guilty(tmp_path: Path) -> None:
     stored = STORED_NOT_READ.replace("self.apply_on_output", "self.apply_routed_scaling_factor_on_output")
     done = Finished(tmp_path, described(tmp_path, stored))
-    assert (done.code, done.verdicts()) == (3, {"patch": "suspected"})
+    assert (done.code, done.verdicts()) == (1, {"patch": "convicted"})
     bearing = {(e["hypothesis"], e["bearing"]) for e in done.evidence("q2e_obeyed")}
     assert bearing == {("never_applied@patch", "supports")}
+    (proof,) = done.evidence("q2d_any")
+    assert (proof["hypothesis"], proof["proves"]) == ("never_applied@patch", True)
+    assert "→ 0" in proof["note"]
+
+
+def test_the_guarded_patch_is_exonerated_without_knowing_the_configuration(tmp_path: Path) -> None:
+    done = Finished(tmp_path, described(tmp_path, (DEMO / "guarded.patch").read_text()))
+    assert (done.code, done.verdicts()) == (0, {"patch": "exonerated"})
 
 
 def test_a_patch_about_something_else_is_not_examined(tmp_path: Path) -> None:

@@ -310,7 +310,21 @@ def _is_fresh(text: str) -> bool:
     head = re.match(r"([\w.]+)\(", text)
     if head is None or not text.endswith(")"):
         return "(" not in text
-    return head[1].startswith(("torch.", "F.", "nn.functional.", "mx.")) or head[1].rpartition(".")[2] in _MAKERS
+    made = head[1].startswith(("torch.", "F.", "nn.functional.", "mx.")) or head[1].rpartition(".")[2] in _MAKERS
+    return made or _is_score(text)
+
+
+def _is_score(text: str) -> bool:
+    """Whether a value is picked from scores, of whatever logits: a factor on these would not be a factor on it."""
+    try:
+        node = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MAKERS:
+        if node.func.attr in ("softmax", "sigmoid"):
+            return True
+        node = node.func.value
+    return False
 
 
 def _is_plain(value: Any) -> bool:
