@@ -49,7 +49,7 @@ class Calls(Dispatch):
         """The result of calling whatever a diagram holds."""
         parts: list[tuple[Node, Node]] = []
         for value, where in self.diagrams.values(callee, pc):
-            where = self.diagrams.both(where, self.alive)
+            where = self.live(where)
             if where is not self.diagrams.false:
                 parts.append((where, self.call(value, arguments, frame, where)))
         return self.join(parts)
@@ -64,7 +64,7 @@ class Calls(Dispatch):
         arguments = self.arguments(node, frame, pc) if not apart else Arguments([], {})
         parts: list[tuple[Node, Node]] = []
         for value, where in found:
-            where = self.diagrams.both(where, self.alive)
+            where = self.live(where)
             if where is not self.diagrams.false:
                 arguments = self.arguments(node, frame, where) if apart else arguments
                 parts.append((where, self.call_method(value, func.attr, arguments, frame, where)))

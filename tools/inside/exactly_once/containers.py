@@ -50,7 +50,7 @@ class Containers(Instances):
             if isinstance(value, Obj) and value.kind == "dict":
                 into.open = into.open or value.open
                 for name, item in value.attrs.items():
-                    into.attrs[name] = self.diagrams.ite(where, item, into.attrs.get(name, self.unbound))
+                    into.attrs[name] = self.diagrams.ite(self.absolute(where), item, into.attrs.get(name, self.unbound))
             else:
                 into.open = True
 

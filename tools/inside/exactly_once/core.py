@@ -114,6 +114,7 @@ class Core(Memory):
         facts: guards' values that are known, by the guard's key or name.
         until: when to give up, on the monotonic clock.
         may_slice: whether to stop where an object may have many classes (`ManyClasses`), not follow all at once.
+        base: the worlds in which the function that runs was entered. Conditions inside it are relative to them.
         alive: the worlds in which nothing was raised so far.
         lost: worlds in which something was raised that says nothing of the factor; what is computed there is void.
     """
@@ -135,6 +136,7 @@ class Core(Memory):
     def __post_init__(self) -> None:
         super().__post_init__()
         d = self.diagrams
+        self.base: Node = d.true
         self.alive: Node = d.true
         self.lost: Node = d.false
         self.losses: list[Raised] = []
@@ -208,13 +210,27 @@ class Core(Memory):
     def aside(self) -> Iterator[None]:
         """Run something that isn't part of the entry's own run: what it raises ends no world."""
         kept = self.alive, self.lost, self.lost_whole, len(self.raised), len(self.losses), self.stack, self.cold
+        base, self.base = self.base, self.diagrams.true
         self.alive, self.stack, self.cold = self.diagrams.true, [], 0
         try:
             yield
         finally:
+            self.base = base
             self.alive, self.lost, self.lost_whole, raised, losses, self.stack, self.cold = kept
             del self.raised[raised:]
             del self.losses[losses:]
+
+    def absolute(self, pc: Node) -> Node:
+        """A condition of the function that runs, for what outlives it."""
+        return self.diagrams.both(self.base, pc)
+
+    def live(self, pc: Node) -> Node:
+        """A condition without the worlds in which something was raised."""
+        return self.diagrams.both(pc, self.diagrams.under(self.base, self.alive))
+
+    def possible(self, node: Node) -> Node:
+        """A value as it can be in the function that runs."""
+        return self.diagrams.under(self.base, node)
 
     def routed(self) -> Node:
         """A routed tensor to which nothing was applied yet."""
@@ -230,7 +246,7 @@ class Core(Memory):
 
     def each(self, node: Node, pc: Node, function: Callable[[Any, Node], Node]) -> Node:
         """Join the function's answers for every value that a diagram has under `pc`."""
-        found = self.diagrams.values(self.diagrams.under(pc, node), pc)
+        found = self.diagrams.values(self.diagrams.under(pc, self.possible(node)), pc)
         return self.join([(where, function(value, where)) for value, where in found])
 
     def site(self, frame: Frame, node: ast.AST, kind: str) -> int:
@@ -257,10 +273,10 @@ class Core(Memory):
         if frame.caught:
             frame.caught[-1] = self.diagrams.either(frame.caught[-1], when)
             return
-        if not self.matters(text, when):
+        if not self.matters(text, self.absolute(when)):
             self.lose(frame, node, text, when)
             return
-        when = self.diagrams.both(when, self.alive)
+        when = self.diagrams.both(self.absolute(when), self.alive)
         if when is self.diagrams.false:
             return
         self.raised.append(Raised(frame.module.path, getattr(node, "lineno", 0), text, when))
@@ -271,7 +287,7 @@ class Core(Memory):
         if self.diagrams.is_bigger(self.lost, MOST_LOST):
             self.lost_whole = False
             return
-        when = self.diagrams.both(when, self.diagrams.both(self.alive, self.diagrams.negate(self.lost)))
+        when = self.diagrams.both(self.absolute(when), self.diagrams.both(self.alive, self.diagrams.negate(self.lost)))
         if when is not self.diagrams.false:
             self.losses.append(Raised(frame.module.path, getattr(node, "lineno", 0), text, when))
             self.lost = self.diagrams.either(self.lost, when)

@@ -77,6 +77,7 @@ class Diagrams:
     _branches: dict[tuple[int, tuple[int, ...]], Branch] = field(default_factory=dict)
     _ite: dict[tuple[int, int, int], Node] = field(default_factory=dict)
     _under: dict[tuple[int, int], Node | None] = field(default_factory=dict)
+    _projected: dict[tuple[int, int], Node] = field(default_factory=dict)
     _sizes: dict[tuple[int, int], bool] = field(default_factory=dict)
     _parts: dict[int, dict[Leaf, Node]] = field(default_factory=dict)
 
@@ -199,7 +200,29 @@ class Diagrams:
 
     def under(self, condition: Node, node: Node) -> Node:
         """The diagram simplified for worlds in which the condition holds (Coudert and Madre's restrict)."""
-        return self._restrict(node, condition) or node
+        if not node.mask & condition.mask:
+            return node
+        return self._restrict(node, self.project(condition, node.mask)) or node
+
+    def project(self, node: Node, mask: int) -> Node:
+        """The condition that a condition has worlds with the same values of the guards in the mask."""
+        if not node.mask & ~mask or not isinstance(node, Branch):
+            return node
+        mask &= node.mask
+        if not mask:
+            return self.true  # a branch has a world in which it holds
+        key = (id(node), mask)
+        found = self._projected.get(key)
+        if found is None:
+            children = [self.project(child, mask) for child in node.children]
+            if mask >> node.guard.order & 1:
+                found = self.branch(node.guard, tuple(children))
+            else:
+                found = children[0]
+                for child in children[1:]:
+                    found = self.either(found, child)
+            self._projected[key] = found
+        return found
 
     def _restrict(self, node: Node, condition: Node) -> Node | None:
         if condition is self.false:

@@ -8,7 +8,7 @@ from typing import Any
 from .core import Arguments, Frame, text_of
 from .diagram import Node
 from .program import Class, Function
-from .sinking import Sinking
+from .returns import Returns
 from .values import (
     NONE,
     UNBOUND,
@@ -23,7 +23,7 @@ from .values import (
 )
 
 
-class Entering(Sinking):
+class Entering(Returns):
     """Enters functions and constructors."""
 
     def enter(self, callee: FunctionValue, arguments: Arguments, frame: Frame, pc: Node) -> Node:
@@ -32,20 +32,23 @@ class Entering(Sinking):
         outer = callee.closure or self.module_frame(function.module)
         inner = Frame(function.module, function, {}, outer, self.leaf(NONE), self.diagrams.false)
         self._bind_parameters(callee, arguments, inner, pc)
+        base, self.base = self.base, self.absolute(pc)
         self.stack.append(function)
         try:
             if isinstance(function.node, ast.Lambda):
-                return self.evaluate(function.node.body, inner, pc)
-            end = self.execute(function.node.body, inner, pc)
+                return self.evaluate(function.node.body, inner, self.diagrams.true)
+            end = self.live(self.execute(function.node.body, inner, self.diagrams.true))
         finally:
             self.stack.pop()
+            self.base = base
         self._write_back(inner, arguments, callee, frame, pc)
         if "<yielded>" in inner.env:
             return self.leaf(Obj(None, "list", {"each": inner.env["<yielded>"]}, function.name))
         result = self.diagrams.ite(inner.gone, inner.result, self.leaf(NONE))
         # In worlds that neither returned nor came to the end something was raised: no value there, so any will do.
-        ended = self.diagrams.both(self.diagrams.either(inner.gone, end), self.alive)
-        return self.diagrams.under(self.diagrams.both(pc, ended), result)
+        ended = self.live(self.diagrams.either(inner.gone, end))
+        result = self.diagrams.under(self.diagrams.both(pc, ended), result)
+        return self.as_returned(result, function, frame, callee.bound is None)
 
     def _bind_parameters(self, callee: FunctionValue, arguments: Arguments, inner: Frame, pc: Node) -> None:
         spec = callee.function.node.args
@@ -119,7 +122,7 @@ class Entering(Sinking):
             if name in inner.changed and name in inner.env:
                 value = inner.env[name]
                 old = self.evaluate(source, frame, pc) if not isinstance(source, ast.Call) else self.unbound
-                self.change(source, self.diagrams.ite(self.diagrams.both(pc, self.alive), value, old), frame, pc)
+                self.change(source, self.diagrams.ite(self.live(pc), value, old), frame, pc)
 
     def construct(self, owner: Class, arguments: Arguments, frame: Frame, pc: Node) -> Node:
         """`Class(…)`."""
@@ -136,7 +139,7 @@ class Entering(Sinking):
             return self.leaf(made)
         if not any(map(self.is_hot, arguments.all())) and self.factor not in self._class_text(owner):
             made.open = True
-            made.pending = (init, arguments, frame, pc)
+            made.pending = (init, arguments, frame, self.absolute(pc))
             return self.leaf(made)
         self.enter(FunctionValue(init, made), arguments, frame, pc)
         return self.leaf(made)

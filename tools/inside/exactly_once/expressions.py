@@ -54,7 +54,7 @@ class Expressions(Containers):
             return self.leaf(Power(1)) if node.id == self.factor else self.leaf(Opaque(node.id))
         # Where nothing bound it a NameError ends the run: no value there, so any will do.
         bound = self.diagrams.map(lambda v: v is not UNBOUND, found)
-        return self.diagrams.under(self.diagrams.both(pc, bound), found)
+        return self.possible(self.diagrams.under(self.diagrams.both(pc, bound), found))
 
     def _on_attribute(self, node: ast.Attribute, frame: Frame, pc: Node) -> Node:
         base = self.evaluate(node.value, frame, pc)
@@ -137,7 +137,7 @@ class Expressions(Containers):
             return self._connected(node, frame, pc)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return self.diagrams.negate(self.condition(node.operand, frame, pc))
-        return self.diagrams.under(pc, self.truth(self.evaluate(node, frame, pc), frame, node))
+        return self.diagrams.under(pc, self.possible(self.truth(self.evaluate(node, frame, pc), frame, node)))
 
     def _connected(self, node: ast.BoolOp, frame: Frame, pc: Node) -> Node:
         d = self.diagrams
@@ -214,6 +214,8 @@ class Expressions(Containers):
         def site(kind: str) -> int:
             return self.site(frame, at, kind)
 
+        if isinstance(op, ast.BitOr) and any(isinstance(v, ClassValue) for v in (a, b)):
+            return Tuple(tuple(i for v in (a, b) for i in (v.items if isinstance(v, Tuple) else (self.leaf(v),))))
         if isinstance(op, ast.Mult | ast.MatMult):
             return algebra.multiply(a, b, site, kind, text)
         if isinstance(op, ast.Div):

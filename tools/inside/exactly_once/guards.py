@@ -6,8 +6,9 @@ import ast
 import re
 from typing import Any
 
-from .core import Core, Frame, short, text_of
+from .core import Frame, short, text_of
 from .diagram import Node
+from .facts import Facts
 from .program import Class, Function, last_name
 from .values import (
     UNBOUND,
@@ -49,7 +50,7 @@ _SIGN = {
 ENUMS = {"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"}
 
 
-class Guards(Core):
+class Guards(Facts):
     """Turns tests into diagrams of true and false."""
 
     def key_of(self, node: Node) -> str | None:  # expressions
@@ -65,17 +66,6 @@ class Guards(Core):
         if known is not None:
             return self.leaf(known)
         return self.diagrams.branch(guard, tuple(self.leaf(v) for v in values))
-
-    def fact(self, key: str, name: str, values: tuple[str, ...]) -> str | None:
-        """The value that a fact gives a guard; a fact may name the guard by its last identifier, in any case."""
-        for fact in dict.fromkeys((key, name, *spoken_names(key), *self.nicknames.get(key, ()))):
-            if fact in self.facts:
-                wanted = self.facts[fact].casefold()
-                for value in values:
-                    if wanted in (value.casefold(), value.casefold().replace("_", "-")):
-                        self.used_facts.add(fact)
-                        return value
-        return None
 
     def atom(self, key: str, frame: Frame, node: ast.AST) -> Node:
         """A condition that isn't known, by its text."""
@@ -104,9 +94,27 @@ class Guards(Core):
         if hint is not None and self.is_enum(hint):
             members = self.enum_members(hint)
             if members:
-                chosen = self.new_guard(short(text), frame, node, tuple(members))
-                return self.diagrams.map(lambda name: Member(hint, name), chosen)
+                return self._member(short(text), hint, members, frame, node)
+        if hint is not None:
+            made = self.known_instance(text, hint, frame, node)
+            if made is not None:
+                return made
         return self.leaf(Opaque(short(text), hint, number or bool(_COUNTED.search(text))))
+
+    def _member(self, text: str, hint: Class, members: list[str], frame: Frame, node: ast.AST) -> Node:
+        """A member of an Enum that isn't known; a fact may give the string that stands for it."""
+        told = self.known(text)
+        for name in members if told is not None else ():
+            literal = self.member_literal(Member(hint, name))
+            if told is not None and isinstance(literal, str) and literal.casefold() == told[1].casefold():
+                self.used_facts.add(told[0])
+                return self.leaf(Member(hint, name))
+        chosen = self.new_guard(text, frame, node, tuple(members))
+        return self.diagrams.map(lambda name: Member(hint, name), chosen)
+
+    def known_instance(self, text: str, hint: Class, frame: Frame, node: ast.AST) -> Node | None:  # instances
+        """An unknown object as an instance of the class that a fact names."""
+        raise NotImplementedError
 
     def is_enum(self, owner: Class) -> bool:
         """Whether a class of the tree is an Enum."""
@@ -140,6 +148,8 @@ class Guards(Core):
             if last_name(node) in ("int", "float", "bool", "str"):
                 return None, last_name(node) in ("int", "float")
             for value, _ in self.diagrams.values(self.evaluate(node, frame, self.diagrams.true)):
+                if isinstance(value, Tuple):
+                    value = getattr(value.items[0], "value", None)
                 if isinstance(value, ClassValue):
                     return value.owner, False
         return None, False
@@ -293,16 +303,6 @@ class Guards(Core):
         labels = {side: f"{side} {constant}" for side in sides}
         chosen = self.new_guard(f"{value.text} ? {constant}", frame, at, tuple(labels.values()), value.text)
         return self.diagrams.map(lambda label: label[0] in wanted, chosen)
-
-
-def spoken_names(key: str) -> list[str]:
-    """Shorter names by which people know a guard: `type(self.experts.quant_method)` is `quant_method`."""
-    plain = key.partition(" <= ")[0]
-    inner = plain.removeprefix("type(").removesuffix(")") if plain.startswith("type(") else key
-    last = re.sub(r"\(\)$", "", inner).rsplit(".", 1)[-1]
-    return (
-        [inner, last, last.lower(), last.lower().removeprefix("get_"), last.lstrip("_")] if last.isidentifier() else []
-    )
 
 
 def is_abstract(function: Function) -> bool:

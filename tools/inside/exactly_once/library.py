@@ -176,7 +176,7 @@ class Library(Operations):
             for given in arguments.positional:
                 self.merge_dicts(value, given, pc)
             for key, item in arguments.named.items():
-                value.attrs[repr(key)] = self.diagrams.ite(pc, item, value.attrs.get(repr(key), self.unbound))
+                value.attrs[repr(key)] = self.diagrams.ite(self.absolute(pc), item, value.attrs.get(repr(key), self.unbound))
             return self.leaf(NONE)
         if name in ("values", "pop", "copy", "items", "keys"):
             if name == "copy":

@@ -147,10 +147,11 @@ class Names(Guards):
         target = target or frame
         for key in target.aliases.pop(name, set()) - {name}:
             target.aliases.get(key, set()).discard(name)
-        self.overwrite(target, name, value, pc)
+        self.overwrite(target, name, value, pc, target is frame)
 
-    def overwrite(self, frame: Frame, name: str, value: Node, pc: Node) -> None:
-        """Set a variable, its aliases staying what they are."""
+    def overwrite(self, frame: Frame, name: str, value: Node, pc: Node, running: bool = True) -> None:
+        """Set a variable, its aliases staying what they are; of a frame that isn't the running one it outlives this."""
+        pc = pc if running else self.absolute(pc)
         old = frame.env.get(name, self.unbound)
         value = self.marked(name, value)
         merged = self.diagrams.under(self.alive, self.diagrams.ite(pc, value, old))

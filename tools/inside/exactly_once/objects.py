@@ -27,7 +27,7 @@ from .values import (
 )
 
 _META = {"shape", "dtype", "device", "ndim", "is_cuda", "layout", "names", "requires_grad", "itemsize", "nbytes"}
-"""Subclasses that an unknown object may have; beyond, its calls are opaque."""
+"""Attributes of a tensor that don't carry what it carries."""
 
 
 class _Slot(dict[str, Node]):
@@ -259,9 +259,10 @@ class Objects(Names):
 
     def set_attribute(self, value: Any, name: str, new: Node, pc: Node) -> None:
         """Set an attribute of a value in the worlds of `pc`."""
+        pc = self.absolute(pc)
         if isinstance(value, Obj):
             attrs = value.attrs
-            self._expected(name, new, pc)
+            new = self._expected(name, new, pc)
         elif isinstance(value, Opaque):
             attrs = self.extras.setdefault(value.text, {})
         elif isinstance(value, ClassValue):
@@ -281,17 +282,29 @@ class Objects(Names):
         """Whether a class of that name is built around others of the promised class."""
         raise NotImplementedError
 
-    def _expected(self, name: str, new: Node, pc: Node) -> None:
-        """A fact that names the class of an attribute rules out the worlds in which it has another."""
-        wanted = self.facts.get(name) or self.facts.get(f"type({name})")
-        if wanted is None or not wanted[:1].isupper():
-            return
+    def settled(self, value: Opaque, name: str) -> Obj | None:  # instances
+        """An unknown object as an instance of the class of that name, where it could have it."""
+        raise NotImplementedError
+
+    def _expected(self, name: str, new: Node, pc: Node) -> Node:
+        """A fact that names the class of an attribute tells what it is, and rules out worlds in which it is another."""
+        fact = self.folded.get(name.casefold()) or self.folded.get(f"type({name})".casefold())
+        wanted = self.facts[fact] if fact is not None else ""
+        if fact is None or not wanted[:1].isupper():
+            return new
+        known: dict[Any, Obj] = {}
         for value, where in self.diagrams.values(new, pc):
             if isinstance(value, Opaque):
                 self.nicknames.setdefault(f"type({value.text})", []).append(name)
                 if self.is_wrapper(wanted, value.hint):
                     # Who builds a wrapper does so by name: what nobody is seen to build isn't one.
                     self.alive = self.diagrams.both(self.alive, self.diagrams.negate(where))
+                    continue
+                made = self.settled(value, wanted)
+                if made is not None:
+                    self.used_facts.add(fact)
+                    known[value] = made
             elif isinstance(value, Obj) and value.owner is not None and value.owner.name != wanted:
-                self.used_facts.add(name)
+                self.used_facts.add(fact)
                 self.alive = self.diagrams.both(self.alive, self.diagrams.negate(where))
+        return self.diagrams.map(lambda v: known.get(v, v), new) if known else new

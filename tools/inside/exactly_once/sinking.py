@@ -128,7 +128,7 @@ class Sinking(Library):
 
         result = self.diagrams.map(answer, handed)
         if held_by and any(values for values, _ in self.diagrams.values(handed, pc)):
-            self.held[held_by] = self.diagrams.ite(pc, result, self.held.get(held_by, self.unbound))
+            self.held[held_by] = self.diagrams.ite(self.absolute(pc), result, self.held.get(held_by, self.unbound))
         return result
 
     def _handed_together(self, nodes: list[Node], pc: Node) -> Node:

@@ -23,7 +23,7 @@ class Statements(Storing):
     def execute(self, body: Iterable[ast.stmt], frame: Frame, pc: Node) -> Node:
         """Run statements; answer the worlds in which the one after them is reached."""
         for statement in body:
-            pc = self.diagrams.both(pc, self.alive)
+            pc = self.live(pc)
             if pc is self.diagrams.false:
                 break
             self.spend()
@@ -42,9 +42,24 @@ class Statements(Storing):
     def _do_assign(self, node: ast.Assign, frame: Frame, pc: Node) -> Node:
         value = self.evaluate(node.value, frame, pc)
         for target in node.targets:
+            self._promise_kept(target, node.value, frame, pc)
             self.assign(target, value, frame, pc)
             self._alias(target, node.value, value, frame)
         return pc
+
+    def _promise_kept(self, target: ast.expr, source: ast.expr, frame: Frame, pc: Node) -> None:
+        """`self.x = x` gives the attribute the class that the parameter's annotation promises, for all it holds later."""
+        if frame.function is None or not isinstance(target, ast.Attribute) or not isinstance(source, ast.Name):
+            return
+        spec = frame.function.node.args
+        given = next((a for a in [*spec.args, *spec.kwonlyargs] if a.arg == source.id and a.annotation), None)
+        if given is None:
+            return
+        hint, _ = self.annotation(given.annotation, self.module_frame(frame.module))
+        if hint is not None and not self.is_enum(hint):
+            for value, _ in self.diagrams.values(self.evaluate(target.value, frame, pc), pc):
+                if isinstance(value, Obj):
+                    self.attribute_hints.setdefault((value, target.attr), hint)
 
     def _do_annassign(self, node: ast.AnnAssign, frame: Frame, pc: Node) -> Node:
         hint, number = self.annotation(node.annotation, frame)
@@ -73,8 +88,8 @@ class Statements(Storing):
 
     def _do_return(self, node: ast.Return, frame: Frame, pc: Node) -> Node:
         value = self.evaluate(node.value, frame, pc) if node.value else self.leaf(NONE)
-        pc = self.diagrams.both(pc, self.alive)
-        frame.result = self.diagrams.under(self.alive, self.diagrams.ite(pc, value, frame.result))
+        pc = self.live(pc)
+        frame.result = self.diagrams.ite(pc, value, frame.result)
         frame.gone = self.diagrams.either(frame.gone, pc)
         return self.diagrams.false
 
@@ -90,7 +105,7 @@ class Statements(Storing):
         yes = self.execute(node.body, frame, d.both(pc, test))
         no = d.both(pc, d.negate(test))
         no = self.execute(node.orelse, frame, no) if node.orelse else no
-        return d.both(d.either(yes, no), self.alive)
+        return self.live(d.either(yes, no))
 
     def _do_assert(self, node: ast.Assert, frame: Frame, pc: Node) -> Node:
         test = self.condition(node.test, frame, pc)
@@ -167,7 +182,7 @@ class Statements(Storing):
         left = d.both(pc, d.either(after, d.both(frame.gone, pc)))
         if node.finalbody:
             self.execute(node.finalbody, frame, left)
-        return d.both(after, self.alive)
+        return self.live(after)
 
     def _do_for(self, node: ast.For | ast.AsyncFor, frame: Frame, pc: Node) -> Node:
         over = self.evaluate(node.iter, frame, pc)
@@ -192,7 +207,7 @@ class Statements(Storing):
             going = d.either(going, frame.skipped.pop())
         broken = frame.broken.pop()
         going = self.execute(node.orelse, frame, going) if node.orelse else going
-        return d.both(d.either(going, broken), self.alive)
+        return self.live(d.either(going, broken))
 
     def _do_while(self, node: ast.While, frame: Frame, pc: Node) -> Node:
         self.condition(node.test, frame, pc)
@@ -210,7 +225,7 @@ class Statements(Storing):
                 if frame.env.get(name) is not before[name] and self._counts_differ(before[name], frame.env[name]):
                     why = f"`{name}` is scaled in a loop of unknown length ({frame.module.path}:{node.lineno})"
                     self.overwrite(frame, name, self.leaf(Murky(why)), pc)
-        return d.both(ends, self.alive)
+        return self.live(ends)
 
     def _turn(self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame, pc: Node) -> Node:
         d = self.diagrams
@@ -256,7 +271,7 @@ class Statements(Storing):
                 test = d.both(test, self.condition(case.guard, frame, d.both(going, test)))
             ends = d.either(ends, self.execute(case.body, frame, d.both(going, test)))
             going = d.both(going, d.negate(test))
-        return d.both(d.either(ends, going), self.alive)
+        return self.live(d.either(ends, going))
 
     def _matches(self, pattern: ast.pattern, subject: Node, frame: Frame, pc: Node, at: ast.expr) -> Node:
         d = self.diagrams

@@ -135,7 +135,7 @@ class Storing(Calls):
             for index, where in self.diagrams.values(self.evaluate(target.slice, frame, pc), pc):
                 key = self.key_of(self.leaf(index)) or ""
                 held.open = held.open or not key
-                held.attrs[key] = self.diagrams.ite(where, value, held.attrs.get(key, self.unbound))
+                held.attrs[key] = self.diagrams.ite(self.absolute(where), value, held.attrs.get(key, self.unbound))
 
     def change(self, target: ast.expr, new: Node, frame: Frame, pc: Node) -> None:  # noqa: C901 - one branch a kind
         """The storage behind an expression was changed in place: all its names see it, the caller's too."""
@@ -173,7 +173,7 @@ class Storing(Calls):
         at: Frame | None = frame
         while at is not None and name not in at.env:
             at = at.outer
-        self.overwrite(at or frame, name, new, pc)
+        self.overwrite(at or frame, name, new, pc, at is None or at is frame)
 
     def _alias(self, target: ast.expr, source: ast.expr, value: Node, frame: Frame) -> None:
         """`y = x` and views of x: the two share storage from now on."""
