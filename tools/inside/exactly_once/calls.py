@@ -48,7 +48,7 @@ class Calls(Dispatch):
     def each_callee(self, callee: Node, arguments: Arguments, frame: Frame, pc: Node) -> Node:
         """The result of calling whatever a diagram holds."""
         parts: list[tuple[Node, Node]] = []
-        for value, where in self.diagrams.values(callee, pc):
+        for value, where in self.values(callee, pc):
             where = self.live(where)
             if where is not self.diagrams.false:
                 parts.append((where, self.call(value, arguments, frame, where)))
@@ -58,7 +58,7 @@ class Calls(Dispatch):
         if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
             return self._super_call(node, func.attr, frame, pc)
         base = self.evaluate(func.value, frame, pc)
-        found = self.diagrams.values(base, pc)
+        found = self.values(base, pc)
         # What `*` spreads may have another length for each receiver.
         apart = len(found) > 1 and any(isinstance(a, ast.Starred) for a in node.args)
         arguments = self.arguments(node, frame, pc) if not apart else Arguments([], {})
@@ -109,7 +109,7 @@ class Calls(Dispatch):
         return made
 
     def _spread(self, made: Arguments, value: Node, text: str, pc: Node) -> None:
-        found = [(v, where) for v, where in self.diagrams.values(value, pc)]
+        found = [(v, where) for v, where in self.values(value, pc)]
         lengths = {len(v.items) if isinstance(v, Tuple) else -1 for v, _ in found}
         if len(lengths) == 1 and -1 not in lengths:
             for index in range(lengths.pop()):
@@ -118,7 +118,7 @@ class Calls(Dispatch):
             made.unknown = short(f"*{text}", 40)
 
     def _spread_named(self, made: Arguments, value: Node, text: str, frame: Frame, node: ast.AST, pc: Node) -> None:
-        for inner, where in self.diagrams.values(value, pc):
+        for inner, where in self.values(value, pc):
             if isinstance(inner, Obj) and inner.kind == "dict":
                 if inner.open:
                     made.unknown = short(f"**{text}", 40)
@@ -217,7 +217,7 @@ class Calls(Dispatch):
         cold = not hot and (length(function) > LONGEST_COLD or (self.cold >= DEEPEST_COLD and length(function) > 8))
         if hot and self._lukewarm(callee, arguments, pc):
             return self._passed_through(callee, arguments, frame, pc)
-        cold = cold or (not hot and self.diagrams.is_bigger(pc, WIDEST_COLD))
+        cold = cold or (not hot and self.diagrams.is_bigger(self.absolute(pc), WIDEST_COLD))
         reads_environment = not hot and _ENVIRONMENT.search(function.text)
         if too_deep or cold or is_abstract(function) or reads_environment or self._effect_only(callee, arguments, pc):
             return self._skipped(callee, arguments, frame, pc, too_deep and hot)

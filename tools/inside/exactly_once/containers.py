@@ -46,7 +46,7 @@ class Containers(Instances):
 
     def merge_dicts(self, into: Obj, other: Node, pc: Node) -> None:
         """`into.update(other)`."""
-        for value, where in self.diagrams.values(other, pc):
+        for value, where in self.values(other, pc):
             if isinstance(value, Obj) and value.kind == "dict":
                 into.open = into.open or value.open
                 for name, item in value.attrs.items():

@@ -232,6 +232,10 @@ class Core(Memory):
         """A value as it can be in the function that runs."""
         return self.diagrams.under(self.base, node)
 
+    def values(self, node: Node, pc: Node) -> list[tuple[Any, Node]]:
+        """Each value that a diagram can have in the worlds of `pc`, and when it has it."""
+        return self.diagrams.values(self.possible(node), pc)
+
     def routed(self) -> Node:
         """A routed tensor to which nothing was applied yet."""
         self.routers_seen = True
@@ -246,7 +250,7 @@ class Core(Memory):
 
     def each(self, node: Node, pc: Node, function: Callable[[Any, Node], Node]) -> Node:
         """Join the function's answers for every value that a diagram has under `pc`."""
-        found = self.diagrams.values(self.diagrams.under(pc, self.possible(node)), pc)
+        found = self.values(self.diagrams.under(pc, self.possible(node)), pc)
         return self.join([(where, function(value, where)) for value, where in found])
 
     def site(self, frame: Frame, node: ast.AST, kind: str) -> int:

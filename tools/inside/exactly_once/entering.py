@@ -66,7 +66,7 @@ class Entering(Returns):
             if parameter.arg in named:
                 inner.env[parameter.arg] = named.pop(parameter.arg)
             missing = parameter.arg not in inner.env
-            partly = not missing and any(v is UNBOUND for v, _ in self.diagrams.values(inner.env[parameter.arg], pc))
+            partly = not missing and any(v is UNBOUND for v, _ in self.values(inner.env[parameter.arg], pc))
             if missing or partly:
                 default = self._default(parameter, defaults.get(parameter.arg), callee, arguments, inner)
                 held = inner.env.get(parameter.arg, self.unbound)

@@ -64,14 +64,14 @@ class Expressions(Containers):
             fallback = Power(1) if node.attr == self.factor else Opaque(short(f"{text_of(value)}.{node.attr}"))
             return self.diagrams.map(lambda v: fallback if v is UNBOUND else v, found)
 
-        return self.each(base, pc, read)
+        return self.possible(self.each(base, pc, read))
 
     def _on_tuple(self, node: ast.Tuple | ast.List, frame: Frame, pc: Node) -> Node:
         items: list[Node] = []
         for element in node.elts:
             if isinstance(element, ast.Starred):
                 inner = self.evaluate(element.value, frame, pc)
-                known = [v for v, _ in self.diagrams.values(inner, pc)]
+                known = [v for v, _ in self.values(inner, pc)]
                 if len(known) == 1 and isinstance(known[0], Tuple):
                     items += known[0].items
                     continue

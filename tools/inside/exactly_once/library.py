@@ -88,7 +88,7 @@ class Library(Operations):
             return self.each(base, pc, lambda v, where: self._has(v, key.value, frame, where, node))
         if name == "setattr":
             value = self.evaluate(node.args[2], frame, pc) if len(node.args) > 2 else self.unbound
-            for inner, where in self.diagrams.values(base, pc):
+            for inner, where in self.values(base, pc):
                 self.set_attribute(inner, key.value, value, where)
             return self.leaf(NONE)
         default = (

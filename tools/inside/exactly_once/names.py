@@ -48,7 +48,7 @@ class Names(Guards):
                 return self.module_name(at.module, name)
             if name in at.env:
                 found = at.env[name]
-                if at.outer is not None and any(v is UNBOUND for v, _ in self.diagrams.values(found, pc)):
+                if at.outer is not None and any(v is UNBOUND for v, _ in self.values(found, pc)):
                     outer = self.lookup(name, at.outer, pc) if at.outer.function is None else self.unbound
                     return self.filled(found, outer)
                 return found

@@ -183,7 +183,7 @@ class Objects(Names):
         ):
             self.finish(value)
         own = value.attrs.get(name)
-        if own is not None and all(v is not UNBOUND for v, _ in self.diagrams.values(own, pc)):
+        if own is not None and all(v is not UNBOUND for v, _ in self.values(own, pc)):
             return own
         inherited = self._inherited(value, name, frame, pc) if value.owner else self.unbound
         if own is None:
@@ -293,7 +293,7 @@ class Objects(Names):
         if fact is None or not wanted[:1].isupper():
             return new
         known: dict[Any, Obj] = {}
-        for value, where in self.diagrams.values(new, pc):
+        for value, where in self.values(new, pc):
             if isinstance(value, Opaque):
                 self.nicknames.setdefault(f"type({value.text})", []).append(name)
                 if self.is_wrapper(wanted, value.hint):

@@ -32,7 +32,7 @@ class Relevance(Entering):
         """Whether a call whose result nobody reads can't reach the factor through the objects it is handed."""
         if not isinstance(arguments.node, ast.Call) or arguments.node not in self.statements_called:
             return False
-        given = [v for node in arguments.all() for v, _ in self.diagrams.values(node, pc)]
+        given = [v for node in arguments.all() for v, _ in self.values(node, pc)]
         given += [callee.bound] if callee.bound is not None else []
         hot = [v for v in given if self._hot_value(v, set())]
         if callee.closure is not None or not hot or not all(isinstance(v, Obj) for v in hot):
@@ -65,7 +65,7 @@ class Relevance(Entering):
         small = function.is_kernel and length(function) <= SMALL_KERNEL
         if small or callee.closure is not None or self._reaches_factor(function):
             return False
-        given = [v for node in arguments.all() for v, _ in self.diagrams.values(node, pc)]
+        given = [v for node in arguments.all() for v, _ in self.values(node, pc)]
         given += [callee.bound] if callee.bound is not None else []
         hot = [v for v in given if self._hot_value(v, set())]
         return all(isinstance(v, Murky) or (isinstance(v, Tensor) and not any(t.k for t in v.terms)) for v in hot)
@@ -115,7 +115,7 @@ class Relevance(Entering):
     def _skipped(self, callee: FunctionValue, arguments: Arguments, frame: Frame, pc: Node, murky: bool) -> Node:
         function = callee.function
         for value in arguments.all():
-            for inner, _ in self.diagrams.values(value, pc):
+            for inner, _ in self.values(value, pc):
                 if isinstance(inner, Obj):
                     inner.open = True
         if murky or any(map(self.is_hot, arguments.all())):

@@ -113,7 +113,7 @@ class Sinking(Library):
         if last in HARMLESS:
             return self.leaf(Opaque(short(name)))
         handed = self._handed_together(arguments.all(), pc)
-        if held_by and all(not values for values, _ in self.diagrams.values(handed, pc)):
+        if held_by and all(not values for values, _ in self.values(handed, pc)):
             handed = self._handed_together([self.held.get(held_by, self.unbound)], pc)
         inside = ", ".join(text_of(getattr(v, "value", None)) for v in arguments.all())
         at = arguments.node or ast.Pass()
@@ -127,7 +127,7 @@ class Sinking(Library):
             return nothing if found is None else found
 
         result = self.diagrams.map(answer, handed)
-        if held_by and any(values for values, _ in self.diagrams.values(handed, pc)):
+        if held_by and any(values for values, _ in self.values(handed, pc)):
             self.held[held_by] = self.diagrams.ite(self.absolute(pc), result, self.held.get(held_by, self.unbound))
         return result
 

@@ -57,14 +57,14 @@ class Statements(Storing):
             return
         hint, _ = self.annotation(given.annotation, self.module_frame(frame.module))
         if hint is not None and not self.is_enum(hint):
-            for value, _ in self.diagrams.values(self.evaluate(target.value, frame, pc), pc):
+            for value, _ in self.values(self.evaluate(target.value, frame, pc), pc):
                 if isinstance(value, Obj):
                     self.attribute_hints.setdefault((value, target.attr), hint)
 
     def _do_annassign(self, node: ast.AnnAssign, frame: Frame, pc: Node) -> Node:
         hint, number = self.annotation(node.annotation, frame)
         if isinstance(node.target, ast.Attribute) and hint is not None:
-            for value, _ in self.diagrams.values(self.evaluate(node.target.value, frame, pc), pc):
+            for value, _ in self.values(self.evaluate(node.target.value, frame, pc), pc):
                 if isinstance(value, Obj):
                     self.attribute_hints[value, node.target.attr] = hint
         if node.value is not None:
@@ -80,7 +80,7 @@ class Statements(Storing):
         new = self.diagrams.map2(
             lambda a, b: self.arithmetic(node.op, a, b, frame, node, "in-place"), under(pc, old), under(pc, operand)
         )
-        if any(isinstance(v, Power) or algebra.is_number(v) for v, _ in self.diagrams.values(old, pc)):
+        if any(isinstance(v, Power) or algebra.is_number(v) for v, _ in self.values(old, pc)):
             self.assign(node.target, new, frame, pc)
         else:
             self.change(node.target, new, frame, pc)
@@ -186,7 +186,7 @@ class Statements(Storing):
 
     def _do_for(self, node: ast.For | ast.AsyncFor, frame: Frame, pc: Node) -> Node:
         over = self.evaluate(node.iter, frame, pc)
-        found = self.diagrams.values(over, pc)
+        found = self.values(over, pc)
         if len(found) == 1 and isinstance(found[0][0], Tuple) and len(found[0][0].items) <= MOST_UNROLLED:
             return self._unrolled(node, found[0][0], frame, pc)
         self.assign(node.target, self.element(over, frame, pc, node.iter), frame, pc)

@@ -63,7 +63,7 @@ class Storing(Calls):
         elif isinstance(target, ast.Starred):
             self.assign(target.value, value, frame, pc)
         elif isinstance(target, ast.Attribute):
-            for base, where in self.diagrams.values(self.evaluate(target.value, frame, pc), pc):
+            for base, where in self.values(self.evaluate(target.value, frame, pc), pc):
                 self.set_attribute(base, target.attr, self._attribute_value(base, target.attr, value, where), where)
         elif isinstance(target, ast.Subscript):
             self._store_item(target, value, frame, pc)
@@ -71,7 +71,7 @@ class Storing(Calls):
     def _attribute_value(self, base: Any, name: str, value: Node, pc: Node) -> Node:
         if not isinstance(base, Obj):
             return value
-        for inner, _ in self.diagrams.values(value, pc):
+        for inner, _ in self.values(value, pc):
             if isinstance(inner, Obj) and inner.owner is not None and inner.text == inner.owner.name:
                 inner.text = f"{base.text}.{name}"
                 self.known_objects.add(inner.text)
@@ -106,12 +106,12 @@ class Storing(Calls):
 
     def _store_item(self, target: ast.Subscript, value: Node, frame: Frame, pc: Node) -> None:
         base = self.evaluate(target.value, frame, pc)
-        kinds = {getattr(v, "kind", "") for v, _ in self.diagrams.values(base, pc) if isinstance(v, Obj)}
+        kinds = {getattr(v, "kind", "") for v, _ in self.values(base, pc) if isinstance(v, Obj)}
         if kinds:
-            for held, where in self.diagrams.values(base, pc):
+            for held, where in self.values(base, pc):
                 self._store_in(held, target, value, frame, where)
             return
-        for known, _ in self.diagrams.values(base, pc):
+        for known, _ in self.values(base, pc):
             if (
                 isinstance(known, Opaque)
                 and isinstance(target.slice, ast.Constant)
@@ -132,7 +132,7 @@ class Storing(Calls):
         if held.kind == "list":
             held.attrs["each"] = self.diagrams.map2(self.pooled, held.attrs["each"], value)
         elif held.kind == "dict":
-            for index, where in self.diagrams.values(self.evaluate(target.slice, frame, pc), pc):
+            for index, where in self.values(self.evaluate(target.slice, frame, pc), pc):
                 key = self.key_of(self.leaf(index)) or ""
                 held.open = held.open or not key
                 held.attrs[key] = self.diagrams.ite(self.absolute(where), value, held.attrs.get(key, self.unbound))
@@ -153,7 +153,7 @@ class Storing(Calls):
                 assert isinstance(target, ast.Subscript | ast.Starred | ast.Attribute)
                 target = target.value
         if isinstance(target, ast.Attribute):
-            for base, where in self.diagrams.values(self.evaluate(target.value, frame, pc), pc):
+            for base, where in self.values(self.evaluate(target.value, frame, pc), pc):
                 self.set_attribute(base, target.attr, new, where)
             key = ast.unparse(target)
         elif isinstance(target, ast.Name):
