@@ -217,7 +217,7 @@ class Calls(Dispatch):
         cold = not hot and (length(function) > LONGEST_COLD or (self.cold >= DEEPEST_COLD and length(function) > 8))
         if hot and self._lukewarm(callee, arguments, pc):
             return self._passed_through(callee, arguments, frame, pc)
-        cold = cold or (not hot and self.diagrams.is_bigger(self.absolute(pc), WIDEST_COLD))
+        cold = cold or (not hot and self.diagrams.is_bigger(pc, WIDEST_COLD))
         reads_environment = not hot and _ENVIRONMENT.search(function.text)
         if too_deep or cold or is_abstract(function) or reads_environment or self._effect_only(callee, arguments, pc):
             return self._skipped(callee, arguments, frame, pc, too_deep and hot)
