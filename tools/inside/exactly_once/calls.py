@@ -20,6 +20,7 @@ from .values import (
     FunctionValue,
     Member,
     ModuleValue,
+    Murky,
     Obj,
     Opaque,
     Partial,
@@ -41,9 +42,33 @@ class Calls(Dispatch):
             return special
         if isinstance(node.func, ast.Attribute):
             return self._method_call(node, node.func, frame, pc)
+        computed = self._computed_method(node, frame, pc)
+        if computed is not None:
+            return computed
         callee = self.evaluate(_launched(node.func), frame, pc)
         arguments = self.arguments(node, frame, pc)
         return self.each_callee(callee, arguments, frame, pc)
+
+    def _computed_method(self, node: ast.Call, frame: Frame, pc: Node) -> Node | None:
+        """`getattr(x, name)(…)` with a name that isn't known, of something that has the factor: the result is unclear."""
+        func = node.func
+        if not (isinstance(func, ast.Call) and isinstance(func.func, ast.Name) and func.func.id == "getattr"):
+            return None
+        if len(func.args) < 2 or isinstance(func.args[1], ast.Constant):
+            return None
+        base, found = self.evaluate(func.args[0], frame, pc), self.evaluate(func, frame, pc)
+        arguments = self.arguments(node, frame, pc)
+        if not self.is_hot(base):
+            return self.each_callee(found, arguments, frame, pc)
+        line = f"{frame.module.path}:{node.lineno}"
+        murky = self.leaf(Murky(f"it can't be seen which method `{short(ast.unparse(func), 80)}` is ({line})"))
+        parts: list[tuple[Node, Node]] = []
+        for value, where in self.values(found, pc):
+            where = self.live(where)
+            if where is not self.diagrams.false:
+                clear = not isinstance(value, Opaque)
+                parts.append((where, self.call(value, arguments, frame, where) if clear else murky))
+        return self.join(parts)
 
     def each_callee(self, callee: Node, arguments: Arguments, frame: Frame, pc: Node) -> Node:
         """The result of calling whatever a diagram holds."""

@@ -13,6 +13,7 @@ from typing import Any
 from .diagram import Diagrams, Node, leaves, support
 from .memory import Memory
 from .program import Class, Function, Module, Program
+from .sharing import Sharing
 from .sinks import Sinks
 from .values import (
     UNBOUND,
@@ -78,7 +79,7 @@ class Frame:
         outer: the frame of the enclosing function or module.
         result: what was returned so far, where `gone` holds.
         gone: when the function has returned.
-        aliases: groups of names that share storage.
+        aliases: names that share storage, and when.
         changed: parameters that were changed in place.
         caught: for each enclosing `try`, when something was raised in it.
         broken, skipped: for each enclosing loop, when `break` and `continue` were met.
@@ -90,7 +91,7 @@ class Frame:
     outer: Frame | None
     result: Node
     gone: Node
-    aliases: dict[str, set[str]] = field(default_factory=dict)
+    aliases: Sharing = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     caught: list[Node] = field(default_factory=list)
     broken: list[Node] = field(default_factory=list)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from .core import Arguments, Frame, text_of
 from .diagram import Node
 from .program import Class, Function
 from .returns import Returns
+from .sharing import share
 from .values import (
     NONE,
     UNBOUND,
@@ -32,6 +34,7 @@ class Entering(Returns):
         outer = callee.closure or self.module_frame(function.module)
         inner = Frame(function.module, function, {}, outer, self.leaf(NONE), self.diagrams.false)
         self._bind_parameters(callee, arguments, inner, pc)
+        self._share_storage(callee, arguments, frame, inner)
         base, self.base = self.base, self.absolute(pc)
         self.stack.append(function)
         try:
@@ -82,7 +85,7 @@ class Entering(Returns):
             made = Obj(None, "dict", rest, spec.kwarg.arg, open=bool(arguments.unknown))
             inner.env[spec.kwarg.arg] = self.leaf(made)
         for name in inner.env:
-            inner.aliases[name] = set()
+            inner.aliases[name] = {}
 
     def _promised(self, value: Node, parameter: ast.arg, inner: Frame) -> Node:
         """An opaque argument takes on the class that the parameter's annotation promises."""
@@ -112,13 +115,33 @@ class Entering(Returns):
         hint, number = self.annotation(parameter.annotation, self.module_frame(inner.module))
         return self.unknown(parameter.arg, hint, inner, parameter, number)
 
-    def _write_back(self, inner: Frame, arguments: Arguments, callee: FunctionValue, frame: Frame, pc: Node) -> None:
-        """Arguments that the function changed in place are changed in the caller."""
+    def _share_storage(self, callee: FunctionValue, arguments: Arguments, frame: Frame, inner: Frame) -> None:
+        """Parameters that are handed one tensor, or views of one, share its storage."""
+        given = [(name, self.storage_of(source)) for name, source in self._given(callee, arguments)]
+        stored = [(name, storage) for name, storage in given if storage is not None and name in inner.env]
+        for index, (name, storage) in enumerate(stored):
+            for other, at in stored[:index]:
+                when = self.diagrams.true if at == storage else frame.aliases.get(storage, {}).get(at)
+                if when is not None:
+                    share(inner.aliases, name, other, when, self.diagrams)
+
+    @staticmethod
+    def _given(callee: FunctionValue, arguments: Arguments) -> Iterator[tuple[str, ast.expr]]:
+        """Each parameter with the expression it is given."""
         spec = callee.function.node.args
         names = [a.arg for a in [*spec.posonlyargs, *spec.args]]
         shift = 1 if callee.bound is not None else 0
         for key, source in arguments.sources.items():
-            name = key if isinstance(key, str) else names[key + shift] if key + shift < len(names) else ""
+            if isinstance(key, str) or key + shift < len(names):
+                yield key if isinstance(key, str) else names[key + shift], source
+
+    def storage_of(self, source: ast.expr) -> str | None:  # storing
+        """The variable whose storage an expression is, or is a view of; None for a fresh value."""
+        raise NotImplementedError
+
+    def _write_back(self, inner: Frame, arguments: Arguments, callee: FunctionValue, frame: Frame, pc: Node) -> None:
+        """Arguments that the function changed in place are changed in the caller."""
+        for name, source in self._given(callee, arguments):
             if name in inner.changed and name in inner.env:
                 value = inner.env[name]
                 old = self.evaluate(source, frame, pc) if not isinstance(source, ast.Call) else self.unbound
@@ -137,7 +160,7 @@ class Entering(Returns):
             made.open = self.has_external_base(owner)
             self._keep_extra(made, arguments)
             return self.leaf(made)
-        if not any(map(self.is_hot, arguments.all())) and self.factor not in self._class_text(owner):
+        if not any(map(self.is_hot, arguments.all())) and self.factor not in self.class_text(owner):
             made.open = True
             made.pending = (init, arguments, frame, self.absolute(pc))
             return self.leaf(made)
@@ -156,16 +179,6 @@ class Entering(Returns):
     def _keep_extra(self, made: Obj, arguments: Arguments) -> None:
         for name, value in arguments.named.items():
             made.attrs[name] = value
-
-    def _class_text(self, owner: Class) -> str:
-        cache = self._class_texts
-        if id(owner) not in cache:
-            parts = []
-            for at in self.lineage(owner):
-                lines = at.module.text.split("\n")
-                parts.append("\n".join(lines[at.node.lineno - 1 : at.node.end_lineno]))
-            cache[id(owner)] = "\n".join(parts)
-        return cache[id(owner)]
 
     def _fill_record(self, made: Obj, owner: Class, arguments: Arguments, pc: Node) -> None:
         names: list[str] = []

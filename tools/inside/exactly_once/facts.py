@@ -52,9 +52,7 @@ class Facts(Core):
 
     def fact(self, key: str, name: str, values: tuple[str, ...]) -> str | None:
         """The value that a fact gives a guard; a fact may name the guard by its last identifier, in any case."""
-        for spoken in dict.fromkeys(
-            (key, name, *spoken_names(key), *joined_names(key), *self.nicknames.get(key, ()))
-        ):
+        for spoken in dict.fromkeys((key, name, *spoken_names(key), *joined_names(key), *self.nicknames.get(key, ()))):
             fact = self.folded.get(spoken.casefold())
             if fact is not None:
                 wanted = self.facts[fact].casefold()

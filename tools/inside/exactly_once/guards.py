@@ -166,6 +166,8 @@ class Guards(Facts):
         if isinstance(value, Obj) and value.kind == "dict" and not value.open:
             return bool(value.attrs)
         if isinstance(value, Obj) and value.kind == "list":
+            if value.attrs.get("each") is self.unbound and not value.open:
+                return False
             return self.atom(f"{value.text} isn't empty", frame, at)
         if isinstance(value, Opaque):
             if value.number or f"{value.text} ? 0" in self.diagrams.guards:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 
-from ..source import Unreadable
 from .core import Frame
 from .diagram import Node
 from .guards import is_abstract
@@ -120,7 +119,11 @@ class Instances(Objects):
         quoted = re.compile(rf"""["']{re.escape(value)}["']""")
         found: list[str] = []
         for place in self._below_by_name(hint):
-            made = self._load(place) if quoted.search(self._text(place[0])) else None
+            made = (
+                self._load(place)
+                if quoted.search(self.program.texts.data(place[0]).decode("utf-8", "replace"))
+                else None
+            )
             namer = made.functions.get("get_name") if made is not None else None
             if namer is not None and any(
                 isinstance(n, ast.Return) and n.value is not None and quoted.search(ast.unparse(n.value))
@@ -128,16 +131,11 @@ class Instances(Objects):
             ):
                 found.append(place[1])
         if len(found) > 1:
-            listed = re.compile(rf"""["']{re.escape(value)}["']\s*:\s*(\w+)\b""")
-            said = {name for path in self.sources for name in listed.findall(self._text(path))}
+            listed = re.compile(rb"""["']%s["']\s*:\s*(\w+)\b""" % re.escape(value).encode())
+            texts = self.program.texts
+            said = {n.decode() for path in texts.holding(value.encode()) for n in listed.findall(texts.data(path))}
             found = [name for name in found if name in said]
         return found[0] if len(found) == 1 else ""
-
-    def _text(self, path: str) -> str:
-        try:
-            return self.program.tree.load(path).decode("utf-8", "replace")
-        except Unreadable:
-            return ""
 
     def _below_by_name(self, owner: Class) -> list[tuple[str, str]]:
         """A class and those below it as (path, name), without reading their files."""

@@ -32,7 +32,8 @@ from .values import (
 )
 
 _ROUTER = re.compile(
-    r"top_?k(?!.*(config|ids|output_format))|select_experts|(?<!_)rout(e|ing)(?!.*(config|type|method))", re.IGNORECASE
+    r"top_?k(?!.*(config|ids|output_format))|select_experts|(?<!_)rout(e|ing)(?!.*(config|type|method))|moe_(\w+_)?gate$",
+    re.IGNORECASE,
 )
 _TORCH = ("torch.", "F.", "nn.functional.", "mx.", "mlx.", "tl.", "triton.language.", "jnp.", "np.", "numpy.")
 HARMLESS = {
@@ -176,7 +177,9 @@ class Library(Operations):
             for given in arguments.positional:
                 self.merge_dicts(value, given, pc)
             for key, item in arguments.named.items():
-                value.attrs[repr(key)] = self.diagrams.ite(self.absolute(pc), item, value.attrs.get(repr(key), self.unbound))
+                value.attrs[repr(key)] = self.diagrams.ite(
+                    self.absolute(pc), item, value.attrs.get(repr(key), self.unbound)
+                )
             return self.leaf(NONE)
         if name in ("values", "pop", "copy", "items", "keys"):
             if name == "copy":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 from .core import Arguments, Frame, text_of
@@ -74,6 +75,12 @@ class Objects(Names):
         walk(owner)
         last = {id(c): index for index, c in enumerate(found)}
         return [c for index, c in enumerate(found) if last[id(c)] == index]
+
+    def _resolution(self, owner: Class) -> list[ClassValue | External]:
+        """What a class's `__mro__` lists: the classes of the tree, then what they have from outside."""
+        line = self.lineage(owner)
+        outside = [b for c in line for b in self.bases(c) if isinstance(b, External)]
+        return [*map(ClassValue, line), *dict.fromkeys(outside), External("builtins.object")]
 
     def narrower(self, promised: Class | None, known: Class | None) -> Class | None:
         """The more telling of two classes that a value is promised to have."""
@@ -207,10 +214,36 @@ class Objects(Names):
             return self.leaf(ClassValue(value.owner))
         if name == self.factor and value.open:
             return self.leaf(Power(1))
-        if value.open or self.has_external_base(value.owner):
+        if (value.open and not self.surely_lacks(value.owner, name)) or self.has_external_base(value.owner):
             hint, number = self.field_annotation(value.owner, name)
             return self.unknown(f"{value.text}.{name}", hint, frame, value.owner.node, number)
         return self.unbound
+
+    def text_of_class(self, at: Class) -> str:
+        """A class's own source."""
+        if id(at) not in self._class_texts:
+            lines = at.module.text.split("\n")
+            self._class_texts[id(at)] = "\n".join(lines[at.node.lineno - 1 : at.node.end_lineno])
+        return self._class_texts[id(at)]
+
+    def class_text(self, owner: Class) -> str:
+        """The source of a class and its bases."""
+        return "\n".join(map(self.text_of_class, self.lineage(owner)))
+
+    def surely_lacks(self, owner: Class, name: str) -> bool:
+        """Whether instances of a class have no attribute of that name, nothing of the tree being able to set one."""
+        key = (owner, name)
+        if key not in self._lacking:
+            word = re.compile(rf"\b{re.escape(name)}\b")
+            line = self.lineage(owner)
+            self._lacking[key] = (
+                name != self.factor
+                and not name.startswith("__")
+                and not any(set(c.functions) & {"__getattr__", "__getattribute__"} for c in line)
+                and not any(word.search(self.text_of_class(c)) for c in line)
+                and not self.program.texts.stored(name)
+            )
+        return self._lacking[key]
 
     def _of_opaque(self, value: Opaque, name: str, frame: Frame) -> Node:
         known = self.extras.get(value.text, {}).get(name)
@@ -244,6 +277,11 @@ class Objects(Names):
             return shared
         if name in ("__name__", "__qualname__"):
             return self.leaf(Const.of(owner.name))
+        if name == "__mro__":
+            return self.leaf(Tuple(tuple(map(self.leaf, self._resolution(owner)))))
+        if name == "__dict__":
+            names = dict.fromkeys([*owner.functions, *owner.members])
+            return self.leaf(Obj(None, "dict", {repr(n): self._of_class(owner, n, frame) for n in names}, owner.name))
         return self.leaf(Opaque(f"{owner.name}.{name}"))
 
     def _of_member(self, value: Member, name: str, frame: Frame, pc: Node) -> Node:

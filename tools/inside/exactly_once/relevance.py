@@ -79,7 +79,7 @@ class Relevance(Entering):
 
     def _mentions(self, function: Function) -> bool:
         chunks = function.module.chunks
-        texts = [self._class_text(function.owner) if function.owner else function.text]
+        texts = [self.class_text(function.owner) if function.owner else function.text]
         seen: set[str] = set()
         while texts:
             text = texts.pop()

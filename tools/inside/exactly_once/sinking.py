@@ -8,7 +8,7 @@ from typing import Any
 
 from . import algebra
 from .core import Arguments, Frame, short, text_of
-from .diagram import Node
+from .diagram import Node, leaves
 from .library import HARMLESS, Library
 from .sinks import Sink
 from .values import UNBOUND, Const, Murky, Obj, Opaque, Power, Tensor, Term, Tuple
@@ -112,6 +112,10 @@ class Sinking(Library):
         last = name.rsplit(".", 1)[-1]
         if last in HARMLESS:
             return self.leaf(Opaque(short(name)))
+        for given in arguments.all():
+            for value in leaves(given):
+                if isinstance(value.value, Obj) and value.value.kind in ("list", "dict"):
+                    value.value.open = True  # it may be filled there
         handed = self._handed_together(arguments.all(), pc)
         if held_by and all(not values for values, _ in self.values(handed, pc)):
             handed = self._handed_together([self.held.get(held_by, self.unbound)], pc)
@@ -155,8 +159,8 @@ class Sinking(Library):
         if found is None:
             found = set()
             word = re.compile(rb"\b" + re.escape(self.factor).encode() + rb"\b")
-            for path in self.sources:
-                data = self.program.tree.load(path)
+            for path in self.program.texts.holding(self.factor.encode()):
+                data = self.program.texts.data(path)
                 if word.search(data):
                     found |= {m.decode("ascii", "replace") for m in _DEF.findall(data)}
             self.program.shared[f"defined beside {self.factor}"] = found

@@ -10,10 +10,11 @@ from . import algebra
 from .core import Frame, short
 from .diagram import Node
 from .program import Class, Function, last_name
+from .sharing import share
 from .storing import Storing
 from .values import NONE, UNBOUND, ClassValue, FunctionValue, Murky, Obj, Power, Tensor, Tuple
 
-MOST_UNROLLED = 12
+MOST_UNROLLED = 16
 """Items of a constant tuple that a loop runs over one by one."""
 
 
@@ -43,8 +44,11 @@ class Statements(Storing):
         value = self.evaluate(node.value, frame, pc)
         for target in node.targets:
             self._promise_kept(target, node.value, frame, pc)
+            kept = self.still_shared(target, node.value, frame)
             self.assign(target, value, frame, pc)
-            self._alias(target, node.value, value, frame)
+            for other, when in kept.items():
+                share(frame.aliases, ast.unparse(target), other, self.diagrams.both(pc, when), self.diagrams)
+            self._alias(target, node.value, value, frame, pc)
         return pc
 
     def _promise_kept(self, target: ast.expr, source: ast.expr, frame: Frame, pc: Node) -> None:
@@ -70,7 +74,7 @@ class Statements(Storing):
         if node.value is not None:
             value = self.evaluate(node.value, frame, pc)
             self.assign(node.target, self._hinted(value, hint, number, None), frame, pc)
-            self._alias(node.target, node.value, value, frame)
+            self._alias(node.target, node.value, value, frame, pc)
         return pc
 
     def _do_augassign(self, node: ast.AugAssign, frame: Frame, pc: Node) -> Node:

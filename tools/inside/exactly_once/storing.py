@@ -10,6 +10,7 @@ from .calls import Calls
 from .core import Frame, short, text_of
 from .diagram import Node
 from .program import Class
+from .sharing import part, share
 from .values import (
     Murky,
     Obj,
@@ -161,11 +162,12 @@ class Storing(Calls):
             self._overwrite_where_bound(key, new, frame, pc)
         else:
             return
-        for other in frame.aliases.get(key, set()) | {key}:
+        for other, when in [(key, self.diagrams.true), *frame.aliases.get(key, {}).items()]:
+            where = self.diagrams.both(pc, when)
             if other != key and "." not in other:
-                self.overwrite(frame, other, new, pc)
+                self.overwrite(frame, other, new, where)
             elif other != key:
-                self.assign(ast.parse(other, mode="eval").body, new, frame, pc)
+                self.assign(ast.parse(other, mode="eval").body, new, frame, where)
             if other in frame.env:
                 frame.changed.add(other)
 
@@ -175,22 +177,35 @@ class Storing(Calls):
             at = at.outer
         self.overwrite(at or frame, name, new, pc, at is None or at is frame)
 
-    def _alias(self, target: ast.expr, source: ast.expr, value: Node, frame: Frame) -> None:
+    def _alias(self, target: ast.expr, source: ast.expr, value: Node, frame: Frame, pc: Node) -> None:
         """`y = x` and views of x: the two share storage from now on."""
         if not isinstance(target, ast.Name | ast.Attribute):
+            return
+        if isinstance(target, ast.Attribute):
+            part(frame.aliases, ast.unparse(target), pc, self.diagrams)
+        self._share(target, source, value, frame, pc)
+
+    def still_shared(self, target: ast.expr, source: ast.expr, frame: Frame) -> dict[str, Node]:
+        """What shares a variable's storage still after `y = y.view(…)`."""
+        if isinstance(target, ast.Name) and self.storage_of(source) == target.id:
+            return dict(frame.aliases.get(target.id, {}))
+        return {}
+
+    def _share(self, target: ast.expr, source: ast.expr, value: Node, frame: Frame, pc: Node) -> None:
+        if isinstance(source, ast.IfExp):
+            test = self.condition(source.test, frame, pc)
+            self._share(target, source.body, value, frame, self.diagrams.both(pc, test))
+            self._share(target, source.orelse, value, frame, self.diagrams.both(pc, self.diagrams.negate(test)))
             return
         key, other = ast.unparse(target), self.storage_of(source)
         if other is None and frame.function is not None and frame.function.is_kernel:
             other = _pointer(source)
-        frame.aliases.setdefault(key, set())
-        if other is None or other == key:
+        if other is None or other == key or pc is self.diagrams.false:
             return
         kinds = [v for v, _ in self.diagrams.values(value)]
         if not any(isinstance(v, Tensor | Opaque | Murky) for v in kinds):
             return
-        group = frame.aliases.setdefault(other, set()) | {other, key}
-        for member in group:
-            frame.aliases[member] = group
+        share(frame.aliases, key, other, pc, self.diagrams)
 
     def storage_of(self, source: ast.expr) -> str | None:
         """The variable whose storage an expression is, or is a view of; None for a fresh value."""
