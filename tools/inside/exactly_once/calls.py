@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from .core import DEEPEST, Arguments, Frame, short, text_of
+from .core import DEEPEST, Arguments, Frame
 from .diagram import Node
 from .dispatch import DEEPEST_COLD, LONGEST_COLD, Dispatch
 from .entering import length
@@ -26,6 +26,7 @@ from .values import (
     Partial,
     Tuple,
 )
+from .wording import short, text_of
 
 _ENVIRONMENT = re.compile(r"os\.environ|os\.getenv|getenv\(")
 _COLLECTIVE = re.compile(r"all_?reduce|reduce_scatter|all_?gather|broadcast|dp_scatter|dp_gather")
@@ -50,7 +51,7 @@ class Calls(Dispatch):
         return self.each_callee(callee, arguments, frame, pc)
 
     def _computed_method(self, node: ast.Call, frame: Frame, pc: Node) -> Node | None:
-        """`getattr(x, name)(…)` with a name that isn't known, of something that has the factor: the result is unclear."""
+        """`getattr(x, name)(…)` with a name that isn't known: where x leads to the factor, so may the result."""
         func = node.func
         if not (isinstance(func, ast.Call) and isinstance(func.func, ast.Name) and func.func.id == "getattr"):
             return None

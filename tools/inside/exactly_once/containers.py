@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from . import algebra
-from .core import short, text_of
 from .diagram import Node, leaves
 from .instances import Instances
 from .values import (
@@ -20,6 +19,7 @@ from .values import (
     Tensor,
     Tuple,
 )
+from .wording import short, text_of
 
 MOST_KEYS = 200
 

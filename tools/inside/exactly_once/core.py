@@ -17,12 +17,7 @@ from .sharing import Sharing
 from .sinks import Sinks
 from .values import (
     UNBOUND,
-    ClassValue,
-    Const,
-    External,
     FunctionValue,
-    Member,
-    ModuleValue,
     Murky,
     Obj,
     Opaque,
@@ -237,6 +232,12 @@ class Core(Memory):
         """Each value that a diagram can have in the worlds of `pc`, and when it has it."""
         return self.diagrams.values(self.possible(node), pc)
 
+    def escapes(self, node: Node) -> None:
+        """A list is kept where others can fill it."""
+        for leaf in leaves(node):
+            if isinstance(leaf.value, Obj) and leaf.value.kind == "list":
+                leaf.value.open = True
+
     def routed(self) -> Node:
         """A routed tensor to which nothing was applied yet."""
         self.routers_seen = True
@@ -363,43 +364,6 @@ class Arguments:
     def all(self) -> list[Node]:
         """All arguments' values."""
         return [*self.positional, *self.named.values()]
-
-
-def text_of(value: Any) -> str:
-    """A value as a reader would write it."""
-    if isinstance(value, Const):
-        return repr(value.value)
-    if isinstance(value, Opaque):
-        return value.text
-    if isinstance(value, Member):
-        return f"{value.owner.name}.{value.name}"
-    if isinstance(value, Obj):
-        return value.text
-    if isinstance(value, External):
-        return value.dotted
-    if isinstance(value, ClassValue):
-        return value.owner.name
-    if isinstance(value, FunctionValue):
-        return value.function.qualname
-    if isinstance(value, ModuleValue):
-        return value.module.dotted
-    if isinstance(value, Power):
-        return "factor" if value.k == 1 else f"factor**{value.k}"
-    return "…"
-
-
-def short(text: str, most: int = 100) -> str:
-    """A text cut to a length, its middle left out; different texts stay different."""
-    if len(text) <= most:
-        return text
-    return f"{text[: most - 20]}…#{hash_of(text)}"
-
-
-def hash_of(text: str) -> str:
-    """A few characters that tell texts apart."""
-    import hashlib
-
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def class_of(value: Any) -> Class | None:

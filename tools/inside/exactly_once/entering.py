@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from .core import Arguments, Frame, text_of
+from .core import Arguments, Frame
 from .diagram import Node
 from .program import Class, Function
 from .returns import Returns
@@ -23,6 +23,7 @@ from .values import (
     Power,
     Tuple,
 )
+from .wording import text_of
 
 
 class Entering(Returns):

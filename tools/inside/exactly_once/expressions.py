@@ -7,7 +7,7 @@ from typing import Any
 
 from . import algebra
 from .containers import Containers
-from .core import Arguments, Frame, short, text_of
+from .core import Arguments, Frame
 from .diagram import Branch, Node
 from .program import Function
 from .values import (
@@ -24,6 +24,7 @@ from .values import (
     Tensor,
     Tuple,
 )
+from .wording import short, text_of
 
 _SYMBOL = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",

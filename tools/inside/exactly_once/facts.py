@@ -15,7 +15,7 @@ _FIELD = re.compile(r"(?:.*\.)?([A-Z][A-Z0-9_]{2,})\.(?:get|value|get_value)(?:\
 _READ = re.compile(r"(?P<by>[\w.]*(?:environ|getenv|env)\w*(?:\.get)?)[(\[]['\"](?P<name>[A-Z][A-Z0-9_]+)['\"].*[)\]]")
 _CASED = re.compile(r"\.(?:lower|upper|strip|casefold)\(\)$")
 _NAMED = re.compile(r"[A-Za-z_][\w.]*(\(\))?")
-_HOLDER = re.compile(r"(config|cfg|conf|args|params|flags|settings|options|envs?)$|^_?[A-Z][A-Z0-9_]*$", re.IGNORECASE)
+_HOLDER = re.compile(r"(config|cfg|conf|args|params|flags|settings|options|envs?)$", re.IGNORECASE)
 _GLOBAL = re.compile(r"_?[A-Z][A-Z0-9_]*\b")
 _EQUAL = re.compile(r"(.+) == ('.*'|\".*\"|-?[\d.]+|True|False|b'.*')")
 _ORDERED = re.compile(r"(.+) (<=|>=|<|>|==) (.+)")
@@ -175,9 +175,9 @@ def _is_held(text: str) -> bool:
 
 
 def joined_names(key: str) -> list[str]:
-    """`state.moe.runner_backend` is what a flag calls `moe_runner_backend`."""
+    """`state.moe.runner_backend` is what a flag calls `moe_runner_backend`, and people `moe.runner_backend`."""
     parts = key.split(".")[-2:]
-    return ["_".join(parts)] if len(parts) == 2 and all(p.isidentifier() for p in parts) else []
+    return ["_".join(parts), ".".join(parts)] if len(parts) == 2 and all(p.isidentifier() for p in parts) else []
 
 
 def spoken_names(key: str) -> list[str]:

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from .core import Frame, short, text_of
+from .core import Frame
 from .diagram import Node
 from .facts import Facts
 from .program import Class, Function, last_name
@@ -23,6 +23,7 @@ from .values import (
     Tensor,
     Tuple,
 )
+from .wording import short, text_of
 
 PLATFORMS = ("cuda", "hip", "npu", "cpu", "xpu", "musa", "hpu", "mps", "tpu", "another")
 _PLATFORM = re.compile(r"is_(cuda|hip|rocm|npu|cpu|xpu|musa|hpu|mps|tpu|out_of_tree)")
@@ -101,14 +102,25 @@ class Guards(Facts):
                 return made
         return self.leaf(Opaque(short(text), hint, number or bool(_COUNTED.search(text))))
 
-    def _member(self, text: str, hint: Class, members: list[str], frame: Frame, node: ast.AST) -> Node:
-        """A member of an Enum that isn't known; a fact may give the string that stands for it."""
+    def told_member(self, text: str, hint: Class) -> Member | None:
+        """The member of an Enum that a fact gives something, by its name or by the string that stands for it."""
         told = self.known(text)
-        for name in members if told is not None else ():
-            literal = self.member_literal(Member(hint, name))
-            if told is not None and isinstance(literal, str) and literal.casefold() == told[1].casefold():
-                self.used_facts.add(told[0])
-                return self.leaf(Member(hint, name))
+        if told is None:
+            return None
+        members = [Member(hint, name) for name in self.enum_members(hint)]
+        wanted = told[1].casefold()
+        by_text = [m for m in members if str(self.member_literal(m)).casefold() == wanted]
+        by_name = [m for m in members if m.name.casefold().replace("_", "-") == wanted.replace("_", "-")]
+        for member in by_text + by_name:
+            self.used_facts.add(told[0])
+            return member
+        return None
+
+    def _member(self, text: str, hint: Class, members: list[str], frame: Frame, node: ast.AST) -> Node:
+        """A member of an Enum that isn't known."""
+        told = self.told_member(text, hint)
+        if told is not None:
+            return self.leaf(told)
         chosen = self.new_guard(text, frame, node, tuple(members))
         return self.diagrams.map(lambda name: Member(hint, name), chosen)
 
@@ -129,7 +141,7 @@ class Guards(Facts):
                 found.append(target.id)
         return found
 
-    def annotation(self, node: ast.expr | None, frame: Frame) -> tuple[Class | None, bool]:
+    def annotation(self, node: ast.expr | None, frame: Frame) -> tuple[Class | None, bool]:  # noqa: C901 - a branch a form
         """The class of the tree that an annotation names, looking through Optional, and whether it names a number."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
@@ -166,7 +178,7 @@ class Guards(Facts):
         if isinstance(value, Obj) and value.kind == "dict" and not value.open:
             return bool(value.attrs)
         if isinstance(value, Obj) and value.kind == "list":
-            if value.attrs.get("each") is self.unbound and not value.open:
+            if self.is_empty_list(value):
                 return False
             return self.atom(f"{value.text} isn't empty", frame, at)
         if isinstance(value, Opaque):
@@ -178,6 +190,16 @@ class Guards(Facts):
         if isinstance(value, External):
             return self._external_truth(value, frame, at)
         return value is not UNBOUND
+
+    def is_empty_list(self, value: Any) -> bool:
+        """Whether nothing was put into a list, and nobody else was handed it."""
+        return (
+            isinstance(value, Obj)
+            and value.kind == "list"
+            and not value.open
+            and value not in self.registries
+            and value.attrs.get("each") is self.unbound
+        )
 
     def _external_truth(self, value: External, frame: Frame, at: ast.AST) -> bool | Node:
         if value.dotted in ("torch.version.hip", "torch.version.cuda"):

@@ -90,14 +90,13 @@ class Instances(Objects):
     def known_instance(self, text: str, hint: Class, frame: Frame, node: ast.AST) -> Node | None:
         """An unknown object as an instance of the class that a fact names, or of the one that a flag stands for."""
         told = self.known(text)
-        name = told[1] if told is not None and told[1][:1].isupper() else ""
-        if not name or self.is_wrapper(name, hint):
-            flag = self._by_flag(hint)
-            told, name = flag or (None, "")
-        made = self.settled(Opaque(text, hint), name) if name else None
-        if made is not None and told is not None:
-            self.used_facts.add(told if isinstance(told, str) else told[0])
-        return self.leaf(made) if made is not None else None
+        if told is None or not told[1][:1].isupper() or self.is_wrapper(told[1], hint):
+            told = self._by_flag(hint)
+        made = self.settled(Opaque(text, hint), told[1]) if told is not None else None
+        if made is None or told is None:
+            return None
+        self.used_facts.add(told[0])
+        return self.leaf(made)
 
     def _by_flag(self, hint: Class) -> tuple[str, str] | None:
         """The fact, and the class below a promised one, where its string is what just one such class calls itself.

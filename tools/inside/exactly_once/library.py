@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from . import algebra
-from .core import Arguments, Frame, short, text_of
+from .core import Arguments, Frame
 from .diagram import Node
 from .operations import SAME_SHAPE, Operations
 from .sinks import Sink
@@ -30,6 +30,7 @@ from .values import (
     Tensor,
     Tuple,
 )
+from .wording import short, text_of
 
 _ROUTER = re.compile(
     r"top_?k(?!.*(config|ids|output_format))|select_experts|(?<!_)rout(e|ing)(?!.*(config|type|method))|moe_(\w+_)?gate$",
@@ -166,6 +167,7 @@ class Library(Operations):
         first = arguments.positional[0] if arguments.positional else None
         if name in ("append", "extend", "insert", "add") and arguments.positional:
             item = arguments.positional[-1]
+            self.escapes(item)
             item = self.element(item, frame, pc, ast.Name("items")) if name == "extend" else item
             value.attrs["each"] = self.diagrams.map2(self.pooled, value.attrs.get("each", self.unbound), item)
             return self.leaf(NONE)

@@ -8,12 +8,13 @@ import os
 import re
 from typing import Any
 
-from .core import Frame, short
+from .core import Frame
 from .diagram import Leaf, Node, leaves
 from .guards import Guards
 from .program import Class, Function, Module
 from .sharing import part
 from .values import NONE, UNBOUND, ClassValue, Const, External, FunctionValue, ModuleValue, Obj, Opaque
+from .wording import short
 
 _WEIGHTS = re.compile(r"^(topk|top_k|routing|router|routed|expert|moe)_?(weight|weights|probs|vals|values)_?\d*$")
 _MAKERS = {
@@ -142,6 +143,8 @@ class Names(Guards):
             while target is not None and name not in target.env:
                 target = target.outer
         target = target or frame
+        if target is not frame or target.function is None:
+            self.escapes(value)
         part(target.aliases, name, pc if target is frame else self.absolute(pc), self.diagrams)
         self.overwrite(target, name, value, pc, target is frame)
 

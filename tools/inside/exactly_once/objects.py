@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from .core import Arguments, Frame, text_of
+from .core import Arguments, Frame
 from .diagram import Node
 from .names import Names
 from .program import Class, Function
@@ -26,6 +26,7 @@ from .values import (
     Tensor,
     Tuple,
 )
+from .wording import text_of
 
 _META = {"shape", "dtype", "device", "ndim", "is_cuda", "layout", "names", "requires_grad", "itemsize", "nbytes"}
 """Attributes of a tensor that don't carry what it carries."""
@@ -122,6 +123,7 @@ class Objects(Names):
                 key = (id(at), name)
                 if key not in cache:
                     cache[key] = self.evaluate(value, self.module_frame(at.module), self.diagrams.true)
+                    self.escapes(cache[key])
                     self.mark_registry(cache[key], at.module.path, name)
                     made = getattr(cache[key], "value", None)
                     if isinstance(made, Obj) and made.owner is not None:
@@ -298,6 +300,7 @@ class Objects(Names):
     def set_attribute(self, value: Any, name: str, new: Node, pc: Node) -> None:
         """Set an attribute of a value in the worlds of `pc`."""
         pc = self.absolute(pc)
+        self.escapes(new)
         if isinstance(value, Obj):
             attrs = value.attrs
             new = self._expected(name, new, pc)

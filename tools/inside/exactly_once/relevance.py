@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from .core import Arguments, Frame, text_of
+from .core import Arguments, Frame
 from .diagram import Node
 from .entering import Entering, length
 from .program import Function, last_name
@@ -17,6 +17,7 @@ from .values import (
     Opaque,
     Tensor,
 )
+from .wording import text_of
 
 _OUTPUT = re.compile(r"out|cache|buf|result|dst|dest", re.IGNORECASE)
 

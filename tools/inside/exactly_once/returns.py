@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .core import Frame, text_of
+from .core import Frame
 from .diagram import Node
 from .program import Class, Function, last_name
 from .sinking import Sinking
 from .values import ClassValue, Const, Opaque, Tuple
+from .wording import text_of
 
 
 class Returns(Sinking):
@@ -30,6 +31,11 @@ class Returns(Sinking):
         hint, surely = self._promise(function)
         if hint is None:
             return result
+        if free and not function.node.args.args and self.is_enum(hint):
+            # A fact about what a getter gives holds however the getter comes by it.
+            told = self.told_member(function.name.removeprefix("get_"), hint)
+            if told is not None:
+                return self.leaf(told)
 
         def promised(value: Any) -> Any:
             if not isinstance(value, Opaque):

@@ -7,11 +7,12 @@ import re
 from typing import Any
 
 from . import algebra
-from .core import Arguments, Frame, short, text_of
+from .core import Arguments, Frame
 from .diagram import Node, leaves
 from .library import HARMLESS, Library
 from .sinks import Sink
 from .values import UNBOUND, Const, Murky, Obj, Opaque, Power, Tensor, Term, Tuple
+from .wording import short, text_of
 
 _DEF = re.compile(rb"^\s+def[ \t]+(\w+)", re.MULTILINE)
 

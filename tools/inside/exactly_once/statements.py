@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import algebra
-from .core import Frame, short
+from .core import Frame
 from .diagram import Node
 from .program import Class, Function, last_name
 from .sharing import share
 from .storing import Storing
 from .values import NONE, UNBOUND, ClassValue, FunctionValue, Murky, Obj, Power, Tensor, Tuple
+from .wording import short
 
 MOST_UNROLLED = 16
 """Items of a constant tuple that a loop runs over one by one."""
@@ -52,7 +53,7 @@ class Statements(Storing):
         return pc
 
     def _promise_kept(self, target: ast.expr, source: ast.expr, frame: Frame, pc: Node) -> None:
-        """`self.x = x` gives the attribute the class that the parameter's annotation promises, for all it holds later."""
+        """`self.x = x` promises the attribute the class of the parameter's annotation, for all it holds later."""
         if frame.function is None or not isinstance(target, ast.Attribute) or not isinstance(source, ast.Name):
             return
         spec = frame.function.node.args
@@ -190,7 +191,7 @@ class Statements(Storing):
 
     def _do_for(self, node: ast.For | ast.AsyncFor, frame: Frame, pc: Node) -> Node:
         over = self.evaluate(node.iter, frame, pc)
-        found = self.values(over, pc)
+        found = [(Tuple(()) if self.is_empty_list(v) else v, where) for v, where in self.values(over, pc)]
         if len(found) == 1 and isinstance(found[0][0], Tuple) and len(found[0][0].items) <= MOST_UNROLLED:
             return self._unrolled(node, found[0][0], frame, pc)
         self.assign(node.target, self.element(over, frame, pc, node.iter), frame, pc)

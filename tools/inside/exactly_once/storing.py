@@ -7,7 +7,7 @@ from typing import Any
 
 from . import algebra
 from .calls import Calls
-from .core import Frame, short, text_of
+from .core import Frame
 from .diagram import Node
 from .program import Class
 from .sharing import part, share
@@ -18,6 +18,7 @@ from .values import (
     Tensor,
     Tuple,
 )
+from .wording import short, text_of
 
 _VIEWS = {
     "view",
@@ -130,6 +131,7 @@ class Storing(Calls):
     def _store_in(self, held: Any, target: ast.Subscript, value: Node, frame: Frame, pc: Node) -> None:
         if not isinstance(held, Obj):
             return
+        self.escapes(value)
         if held.kind == "list":
             held.attrs["each"] = self.diagrams.map2(self.pooled, held.attrs["each"], value)
         elif held.kind == "dict":
