@@ -29,6 +29,8 @@ from .values import (
 from .wording import short, text_of
 
 _ENVIRONMENT = re.compile(r"os\.environ|os\.getenv|getenv\(")
+_READER = re.compile(r"env|^get", re.IGNORECASE)
+_ENDS = re.compile(r"^\s+(raise|assert)\b", re.MULTILINE)
 _COLLECTIVE = re.compile(r"all_?reduce|reduce_scatter|all_?gather|broadcast|dp_scatter|dp_gather")
 WIDEST_COLD = 60
 """Nodes of the condition under which such a function is still entered."""
@@ -208,6 +210,11 @@ class Calls(Dispatch):
             return self.each_callee(found, arguments, frame, pc)
         return self.value_method(value, name, arguments, frame, pc)
 
+    @staticmethod
+    def _refuses(function: Function) -> bool:
+        """Whether a function can end the run: one that only reads a variable is better known by its call."""
+        return not _READER.search(function.name) and bool(_ENDS.search(function.text))
+
     def _function(self, callee: FunctionValue, arguments: Arguments, frame: Frame, pc: Node) -> Node:  # noqa: C901 - one branch a kind
         function = callee.function
         if callee.frozen:
@@ -244,7 +251,7 @@ class Calls(Dispatch):
         if hot and self._lukewarm(callee, arguments, pc):
             return self._passed_through(callee, arguments, frame, pc)
         cold = cold or (not hot and self.diagrams.is_bigger(pc, WIDEST_COLD))
-        reads_environment = not hot and _ENVIRONMENT.search(function.text)
+        reads_environment = not hot and _ENVIRONMENT.search(function.text) and not self._refuses(function)
         if too_deep or cold or is_abstract(function) or reads_environment or self._effect_only(callee, arguments, pc):
             return self._skipped(callee, arguments, frame, pc, too_deep and hot)
         before, self.cold = self.cold, 0 if hot else self.cold + 1
