@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import steps
+import tracing
 from timing import Job, Row, against, in_turn, table
 
 from sleuth.sandbox.backends import open_sandbox
@@ -104,6 +105,7 @@ def rows() -> Iterator[Row]:
         yield from digests(tree)
         yield from starts()
         yield from steps.measure()
+        yield from tracing.measure(tree)
 
 
 def main() -> int:

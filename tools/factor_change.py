@@ -165,7 +165,6 @@ class FactorChangeData(ToolData):
     """Those that fixed a guard: name and value, with where it was read."""
     stated: bool
     """Some of these come from the deployment."""
-    seconds: float
 
     def control_found(self) -> bool | None:
         """See `ToolData.control_found`: the factor was seen to be applied, before or after."""
@@ -203,7 +202,6 @@ class FactorChange(Tool[FactorChangeArgs, FactorChangeData]):
             entries=[EntryChange.model_validate(entry) for entry in found["entries"]],
             facts={k.guard: f"{k.value} ({k.source})" for k in known if k.guard in used},
             stated=any(k.guard in used for k in stated),
-            seconds=found["seconds"],
         )
         return Outcome(
             status=Status.NO_DATA if data.outcome == "not reached" else Status.OK,
@@ -218,9 +216,7 @@ def _nothing(args: FactorChangeArgs) -> Outcome[FactorChangeData]:
     why = "no patch is named, so there is no state before it to compare with"
     found: dict[str, Any] = {key: [] for key in ("changed", "loose", "units", "runs", "entries")}
     found |= dict.fromkeys(("twice", "never", "confirmed", "only_here", "stated"), False)
-    data = FactorChangeData(
-        factor=args.factor, patch="", outcome="undecided", reasons=[why], facts={}, seconds=0.0, **found
-    )
+    data = FactorChangeData(factor=args.factor, patch="", outcome="undecided", reasons=[why], facts={}, **found)
     return Outcome(Status.NO_DATA, data, why)
 
 

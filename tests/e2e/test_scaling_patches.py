@@ -109,18 +109,15 @@ STOCK = {
 }
 ASSERTION = '        assert not apply_routed_scaling_factor_on_output, "not implemented"\n'
 STORED = "        self.apply_on_output = apply_routed_scaling_factor_on_output\n"
-HASHED = "        topk_weights = router_logits.softmax(dim=-1).gather(1, ids)\n        topk_weights = topk_weights / topk_weights.sum(dim=-1, keepdim=True)\n"
-GUARDED = (
-    HASHED + "        if self.apply_on_output:\n            topk_weights = topk_weights * self.routed_scaling_factor\n"
+HASHED = (
+    "        topk_weights = router_logits.softmax(dim=-1).gather(1, ids)\n"
+    "        topk_weights = topk_weights / topk_weights.sum(dim=-1, keepdim=True)\n"
 )
-ALWAYS = HASHED + "        topk_weights = topk_weights * self.routed_scaling_factor\n"
-BEFORE_SUM = HASHED.replace(
-    "topk_weights = topk_weights /",
-    "topk_weights = topk_weights * self.routed_scaling_factor\n        topk_weights = topk_weights /",
-)
-HELPER = GUARDED.replace(
-    "topk_weights * self.routed_scaling_factor\n", "topk_weights.mul(self.routed_scaling_factor)\n"
-)
+SCALED = "topk_weights = topk_weights * self.routed_scaling_factor\n"
+GUARDED = HASHED + "        if self.apply_on_output:\n            " + SCALED
+ALWAYS = HASHED + "        " + SCALED
+BEFORE_SUM = HASHED.replace("topk_weights = topk_weights /", SCALED + "        topk_weights = topk_weights /")
+HELPER = GUARDED.replace(SCALED, "topk_weights = topk_weights.mul(self.routed_scaling_factor)\n")
 FUSED = "isinstance(self.method, Fp4Method)"
 
 

@@ -73,7 +73,6 @@ def _traced(request: dict[str, Any]) -> dict[str, Any]:
         "units": [vars(unit) for unit in units],
         "only_here": _only_here(after, first.sources, units, found, starts),
         "entries": [_plain(result) for result in results],
-        "seconds": round(time.monotonic() - started, 3),
     }
 
 

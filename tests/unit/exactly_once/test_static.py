@@ -164,3 +164,22 @@ source = "here"
 def test_bad_requests_are_explained(tmp_path: Path, request_: dict[str, Any], message: str) -> None:
     with pytest.raises(InsideError, match=message.replace("(", r"\(")):
         table(tmp_path, "return x", **request_)
+
+
+def test_a_function_that_reads_the_environment_can_still_end_the_run(tmp_path: Path) -> None:
+    lines = "topk_weights, topk_ids = select(x)\nreturn self.experts(x, topk_weights) * f"
+    body = "\n".join(" " * 8 + line for line in lines.split("\n"))
+    select = """
+import os
+
+def select(x):
+    if os.environ.get("FAST", "0") == "1":
+        raise NotImplementedError("not supported")
+    return torch.topk(x, 2)
+"""
+    (tmp_path / "model.py").write_text(MODEL.format(body=body) + select)
+    (found,) = tables(tmp_path, entry="model.py::Block.forward")
+    told = [(w["count"], bool(w["raises"]), w["text"]) for w in found["worlds"]]
+    guard = "os.environ.get('FAST', '0') == '1'"
+    assert sorted(told, key=str) == [(1, False, ["always"]), (None, True, [guard])], told
+    assert [w["when"] for w in found["worlds"] if w["count"] == 1] == [[[{"guard": guard, "is": ["false"]}]]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .core import text_of
 from .values import Const, Murky, Opaque, Power, Tensor, Term, tensor
+from .wording import text_of
 
 Site = Callable[[str], int]
 """Gives the index of the place that applies the factor; asked only when it does. Takes the site's kind."""

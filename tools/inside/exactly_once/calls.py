@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from .core import DEEPEST, Arguments, Frame, short, text_of
+from .core import DEEPEST, Arguments, Frame
 from .diagram import Node
 from .dispatch import DEEPEST_COLD, LONGEST_COLD, Dispatch
 from .entering import length
@@ -20,13 +20,17 @@ from .values import (
     FunctionValue,
     Member,
     ModuleValue,
+    Murky,
     Obj,
     Opaque,
     Partial,
     Tuple,
 )
+from .wording import short, text_of
 
 _ENVIRONMENT = re.compile(r"os\.environ|os\.getenv|getenv\(")
+_READER = re.compile(r"env|^get", re.IGNORECASE)
+_ENDS = re.compile(r"^\s+(raise|assert)\b", re.MULTILINE)
 _COLLECTIVE = re.compile(r"all_?reduce|reduce_scatter|all_?gather|broadcast|dp_scatter|dp_gather")
 WIDEST_COLD = 60
 """Nodes of the condition under which such a function is still entered."""
@@ -41,15 +45,39 @@ class Calls(Dispatch):
             return special
         if isinstance(node.func, ast.Attribute):
             return self._method_call(node, node.func, frame, pc)
+        computed = self._computed_method(node, frame, pc)
+        if computed is not None:
+            return computed
         callee = self.evaluate(_launched(node.func), frame, pc)
         arguments = self.arguments(node, frame, pc)
         return self.each_callee(callee, arguments, frame, pc)
 
+    def _computed_method(self, node: ast.Call, frame: Frame, pc: Node) -> Node | None:
+        """`getattr(x, name)(…)` with a name that isn't known: where x leads to the factor, so may the result."""
+        func = node.func
+        if not (isinstance(func, ast.Call) and isinstance(func.func, ast.Name) and func.func.id == "getattr"):
+            return None
+        if len(func.args) < 2 or isinstance(func.args[1], ast.Constant):
+            return None
+        base, found = self.evaluate(func.args[0], frame, pc), self.evaluate(func, frame, pc)
+        arguments = self.arguments(node, frame, pc)
+        if not self.is_hot(base):
+            return self.each_callee(found, arguments, frame, pc)
+        line = f"{frame.module.path}:{node.lineno}"
+        murky = self.leaf(Murky(f"it can't be seen which method `{short(ast.unparse(func), 80)}` is ({line})"))
+        parts: list[tuple[Node, Node]] = []
+        for value, where in self.values(found, pc):
+            where = self.live(where)
+            if where is not self.diagrams.false:
+                clear = not isinstance(value, Opaque)
+                parts.append((where, self.call(value, arguments, frame, where) if clear else murky))
+        return self.join(parts)
+
     def each_callee(self, callee: Node, arguments: Arguments, frame: Frame, pc: Node) -> Node:
         """The result of calling whatever a diagram holds."""
         parts: list[tuple[Node, Node]] = []
-        for value, where in self.diagrams.values(callee, pc):
-            where = self.diagrams.both(where, self.alive)
+        for value, where in self.values(callee, pc):
+            where = self.live(where)
             if where is not self.diagrams.false:
                 parts.append((where, self.call(value, arguments, frame, where)))
         return self.join(parts)
@@ -58,13 +86,13 @@ class Calls(Dispatch):
         if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
             return self._super_call(node, func.attr, frame, pc)
         base = self.evaluate(func.value, frame, pc)
-        found = self.diagrams.values(base, pc)
+        found = self.values(base, pc)
         # What `*` spreads may have another length for each receiver.
         apart = len(found) > 1 and any(isinstance(a, ast.Starred) for a in node.args)
         arguments = self.arguments(node, frame, pc) if not apart else Arguments([], {})
         parts: list[tuple[Node, Node]] = []
         for value, where in found:
-            where = self.diagrams.both(where, self.alive)
+            where = self.live(where)
             if where is not self.diagrams.false:
                 arguments = self.arguments(node, frame, where) if apart else arguments
                 parts.append((where, self.call_method(value, func.attr, arguments, frame, where)))
@@ -109,7 +137,7 @@ class Calls(Dispatch):
         return made
 
     def _spread(self, made: Arguments, value: Node, text: str, pc: Node) -> None:
-        found = [(v, where) for v, where in self.diagrams.values(value, pc)]
+        found = [(v, where) for v, where in self.values(value, pc)]
         lengths = {len(v.items) if isinstance(v, Tuple) else -1 for v, _ in found}
         if len(lengths) == 1 and -1 not in lengths:
             for index in range(lengths.pop()):
@@ -118,7 +146,7 @@ class Calls(Dispatch):
             made.unknown = short(f"*{text}", 40)
 
     def _spread_named(self, made: Arguments, value: Node, text: str, frame: Frame, node: ast.AST, pc: Node) -> None:
-        for inner, where in self.diagrams.values(value, pc):
+        for inner, where in self.values(value, pc):
             if isinstance(inner, Obj) and inner.kind == "dict":
                 if inner.open:
                     made.unknown = short(f"**{text}", 40)
@@ -182,6 +210,11 @@ class Calls(Dispatch):
             return self.each_callee(found, arguments, frame, pc)
         return self.value_method(value, name, arguments, frame, pc)
 
+    @staticmethod
+    def _refuses(function: Function) -> bool:
+        """Whether a function can end the run: one that only reads a variable is better known by its call."""
+        return not _READER.search(function.name) and bool(_ENDS.search(function.text))
+
     def _function(self, callee: FunctionValue, arguments: Arguments, frame: Frame, pc: Node) -> Node:  # noqa: C901 - one branch a kind
         function = callee.function
         if callee.frozen:
@@ -218,7 +251,7 @@ class Calls(Dispatch):
         if hot and self._lukewarm(callee, arguments, pc):
             return self._passed_through(callee, arguments, frame, pc)
         cold = cold or (not hot and self.diagrams.is_bigger(pc, WIDEST_COLD))
-        reads_environment = not hot and _ENVIRONMENT.search(function.text)
+        reads_environment = not hot and _ENVIRONMENT.search(function.text) and not self._refuses(function)
         if too_deep or cold or is_abstract(function) or reads_environment or self._effect_only(callee, arguments, pc):
             return self._skipped(callee, arguments, frame, pc, too_deep and hot)
         before, self.cold = self.cold, 0 if hot else self.cold + 1

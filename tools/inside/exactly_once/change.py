@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from .core import OutOfBudget
-from .diagram import Branch, Diagrams, Guard, Node, TooManyWorlds
+from .diagram import MOST_NODES, Branch, Diagrams, Guard, Node, TooManyWorlds
 from .engine import Engine
 from .entries import Entry, named
 from .focus import Focus
@@ -25,8 +25,8 @@ from .sinks import Sinks
 from .summary import LOOKED_AT, SHOWN
 from .table import Outcome, outcomes, spell
 
-SHARE_TOGETHER = 0.6
-"""How much of the time all classes of an object are followed together, before they are followed one by one."""
+MOST_TOGETHER = 60_000
+"""Nodes for all classes of an object together; with more they are followed one by one, which is faster then."""
 GAVE_UP = (TooManyWorlds, OutOfBudget, RecursionError)
 BAD = ("broken", "let through")
 GOOD = ("right", "same")
@@ -65,9 +65,11 @@ class Asked:
     ordinary: dict[str, str]
     until: float
 
-    def engines(self, until: float, facts: dict[str, str] | None = None, focus: Focus | None = None) -> list[Engine]:
+    def engines(
+        self, until: float, facts: dict[str, str] | None = None, focus: Focus | None = None, most: int = MOST_NODES
+    ) -> list[Engine]:
         """An engine for each state, over the same diagrams."""
-        shared = Shared()
+        shared = Shared(most)
         made = []
         for program in (self.before, self.after):
             engine = Engine(program, self.factor, self.sinks, facts or self.facts, diagrams=shared)
@@ -149,18 +151,17 @@ def compare(asked: Asked, entry: Entry, focus: Focus, settled: bool) -> list[Com
 
     `settled` says that nothing but objects which the entry's constructor makes leads to what is watched.
     """
-    left = asked.until - time.monotonic()
-    if settled:
-        whole = _attempt(asked, entry, focus, settled, {}, time.monotonic() + left * SHARE_TOGETHER, False)
-        if isinstance(whole, Compared) and not whole.failed:
-            return [whole]
+    whole = _attempt(asked, entry, focus, settled, {}, asked.until, most=MOST_TOGETHER)
+    if isinstance(whole, Compared) and not whole.failed:
+        return [whole]
     # One wrong world is enough, so the settings that most deployments have are looked at before all the others.
     waiting = [asked.ordinary, {}] if asked.ordinary else [{}]
     done: list[Compared] = []
     while waiting:
         slice_ = waiting.pop(0)
         share = max(asked.until - time.monotonic(), 0.0) / min(len(waiting) + 1, 6)
-        found = _attempt(asked, entry, focus, settled, slice_, time.monotonic() + share, slice_ in ({}, asked.ordinary))
+        may_slice = slice_ in ({}, asked.ordinary)
+        found = _attempt(asked, entry, focus, settled, slice_, time.monotonic() + share, may_slice=may_slice)
         if isinstance(found, ManyClasses):
             public_first = sorted(found.values, key=lambda value: value.startswith("_"))
             waiting = [{**slice_, found.name: value} for value in public_first] + waiting
@@ -172,9 +173,17 @@ def compare(asked: Asked, entry: Entry, focus: Focus, settled: bool) -> list[Com
 
 
 def _attempt(
-    asked: Asked, entry: Entry, focus: Focus, settled: bool, slice_: dict[str, str], until: float, may_slice: bool
+    asked: Asked,
+    entry: Entry,
+    focus: Focus,
+    settled: bool,
+    slice_: dict[str, str],
+    until: float,
+    *,
+    may_slice: bool = False,
+    most: int = MOST_NODES,
 ) -> Compared | ManyClasses:
-    engines = asked.engines(until, {**asked.facts, **slice_}, focus)
+    engines = asked.engines(until, {**asked.facts, **slice_}, focus, most)
     found = Compared(entry, slice_)
     try:
         entries = [named(e.program, e, entry.name)[0] for e in engines]

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from . import algebra
-from .core import short, text_of
 from .diagram import Node, leaves
 from .instances import Instances
 from .values import (
@@ -20,6 +19,7 @@ from .values import (
     Tensor,
     Tuple,
 )
+from .wording import short, text_of
 
 MOST_KEYS = 200
 
@@ -46,11 +46,11 @@ class Containers(Instances):
 
     def merge_dicts(self, into: Obj, other: Node, pc: Node) -> None:
         """`into.update(other)`."""
-        for value, where in self.diagrams.values(other, pc):
+        for value, where in self.values(other, pc):
             if isinstance(value, Obj) and value.kind == "dict":
                 into.open = into.open or value.open
                 for name, item in value.attrs.items():
-                    into.attrs[name] = self.diagrams.ite(where, item, into.attrs.get(name, self.unbound))
+                    into.attrs[name] = self.diagrams.ite(self.absolute(where), item, into.attrs.get(name, self.unbound))
             else:
                 into.open = True
 

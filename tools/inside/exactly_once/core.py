@@ -14,15 +14,11 @@ from .diagram import Diagrams, Node, leaves, support
 from .focus import Focus
 from .memory import Memory
 from .program import Class, Function, Module, Program
+from .sharing import Sharing
 from .sinks import Sinks
 from .values import (
     UNBOUND,
-    ClassValue,
-    Const,
-    External,
     FunctionValue,
-    Member,
-    ModuleValue,
     Murky,
     Obj,
     Opaque,
@@ -79,7 +75,7 @@ class Frame:
         outer: the frame of the enclosing function or module.
         result: what was returned so far, where `gone` holds.
         gone: when the function has returned.
-        aliases: groups of names that share storage.
+        aliases: names that share storage, and when.
         changed: parameters that were changed in place.
         caught: for each enclosing `try`, when something was raised in it.
         broken, skipped: for each enclosing loop, when `break` and `continue` were met.
@@ -91,7 +87,7 @@ class Frame:
     outer: Frame | None
     result: Node
     gone: Node
-    aliases: dict[str, set[str]] = field(default_factory=dict)
+    aliases: Sharing = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     caught: list[Node] = field(default_factory=list)
     broken: list[Node] = field(default_factory=list)
@@ -115,6 +111,7 @@ class Core(Memory):
         facts: guards' values that are known, by the guard's key or name.
         until: when to give up, on the monotonic clock.
         may_slice: whether to stop where an object may have many classes (`ManyClasses`), not follow all at once.
+        base: the worlds in which the function that runs was entered. Conditions inside it are relative to them.
         alive: the worlds in which nothing was raised so far.
         lost: worlds in which something was raised that says nothing of the factor; what is computed there is void.
         focus: code whose worlds alone are asked about.
@@ -141,6 +138,7 @@ class Core(Memory):
     def __post_init__(self) -> None:
         super().__post_init__()
         d = self.diagrams
+        self.base: Node = d.true
         self.alive: Node = d.true
         self.lost: Node = d.false
         self.touched: Node = d.false
@@ -218,13 +216,37 @@ class Core(Memory):
     def aside(self) -> Iterator[None]:
         """Run something that isn't part of the entry's own run: what it raises ends no world."""
         kept = self.alive, self.lost, self.lost_whole, len(self.raised), len(self.losses), self.stack, self.cold
+        base, self.base = self.base, self.diagrams.true
         self.alive, self.stack, self.cold = self.diagrams.true, [], 0
         try:
             yield
         finally:
+            self.base = base
             self.alive, self.lost, self.lost_whole, raised, losses, self.stack, self.cold = kept
             del self.raised[raised:]
             del self.losses[losses:]
+
+    def absolute(self, pc: Node) -> Node:
+        """A condition of the function that runs, for what outlives it."""
+        return self.diagrams.both(self.base, pc)
+
+    def live(self, pc: Node) -> Node:
+        """A condition without the worlds in which something was raised."""
+        return self.diagrams.both(pc, self.diagrams.under(self.base, self.alive))
+
+    def possible(self, node: Node) -> Node:
+        """A value as it can be in the function that runs."""
+        return self.diagrams.under(self.base, node)
+
+    def values(self, node: Node, pc: Node) -> list[tuple[Any, Node]]:
+        """Each value that a diagram can have in the worlds of `pc`, and when it has it."""
+        return self.diagrams.values(self.possible(node), pc)
+
+    def escapes(self, node: Node) -> None:
+        """A list is kept where others can fill it."""
+        for leaf in leaves(node):
+            if isinstance(leaf.value, Obj) and leaf.value.kind == "list":
+                leaf.value.open = True
 
     def routed(self) -> Node:
         """A routed tensor to which nothing was applied yet."""
@@ -240,7 +262,7 @@ class Core(Memory):
 
     def each(self, node: Node, pc: Node, function: Callable[[Any, Node], Node]) -> Node:
         """Join the function's answers for every value that a diagram has under `pc`."""
-        found = self.diagrams.values(self.diagrams.under(pc, node), pc)
+        found = self.values(self.diagrams.under(pc, self.possible(node)), pc)
         return self.join([(where, function(value, where)) for value, where in found])
 
     def site(self, frame: Frame, node: ast.AST, kind: str) -> int:
@@ -267,10 +289,10 @@ class Core(Memory):
         if frame.caught:
             frame.caught[-1] = self.diagrams.either(frame.caught[-1], when)
             return
-        if not self.matters(text, when):
+        if not self.matters(text, self.absolute(when)):
             self.lose(frame, node, text, when)
             return
-        when = self.diagrams.both(when, self.alive)
+        when = self.diagrams.both(self.absolute(when), self.alive)
         if when is self.diagrams.false:
             return
         self.raised.append(Raised(frame.module.path, getattr(node, "lineno", 0), text, when))
@@ -281,7 +303,7 @@ class Core(Memory):
         if self.diagrams.is_bigger(self.lost, MOST_LOST):
             self.lost_whole = False
             return
-        when = self.diagrams.both(when, self.diagrams.both(self.alive, self.diagrams.negate(self.lost)))
+        when = self.diagrams.both(self.absolute(when), self.diagrams.both(self.alive, self.diagrams.negate(self.lost)))
         if when is not self.diagrams.false:
             self.losses.append(Raised(frame.module.path, getattr(node, "lineno", 0), text, when))
             self.lost = self.diagrams.either(self.lost, when)
@@ -352,43 +374,6 @@ class Arguments:
     def all(self) -> list[Node]:
         """All arguments' values."""
         return [*self.positional, *self.named.values()]
-
-
-def text_of(value: Any) -> str:
-    """A value as a reader would write it."""
-    if isinstance(value, Const):
-        return repr(value.value)
-    if isinstance(value, Opaque):
-        return value.text
-    if isinstance(value, Member):
-        return f"{value.owner.name}.{value.name}"
-    if isinstance(value, Obj):
-        return value.text
-    if isinstance(value, External):
-        return value.dotted
-    if isinstance(value, ClassValue):
-        return value.owner.name
-    if isinstance(value, FunctionValue):
-        return value.function.qualname
-    if isinstance(value, ModuleValue):
-        return value.module.dotted
-    if isinstance(value, Power):
-        return "factor" if value.k == 1 else f"factor**{value.k}"
-    return "…"
-
-
-def short(text: str, most: int = 100) -> str:
-    """A text cut to a length, its middle left out; different texts stay different."""
-    if len(text) <= most:
-        return text
-    return f"{text[: most - 20]}…#{hash_of(text)}"
-
-
-def hash_of(text: str) -> str:
-    """A few characters that tell texts apart."""
-    import hashlib
-
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def class_of(value: Any) -> Class | None:

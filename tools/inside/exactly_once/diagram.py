@@ -15,6 +15,10 @@ MOST_NODES = 400_000
 """Nodes after which a diagram is given up; a table of that size helps nobody."""
 
 
+LAST = 1 << 60
+"""The order of leaves."""
+
+
 class TooManyWorlds(Exception):
     """The guards have more combinations that matter than can be followed."""
 
@@ -42,9 +46,11 @@ class Guard:
 class Node:
     """A diagram."""
 
-    __slots__ = ("mask",)
+    __slots__ = ("mask", "order")
     mask: int
     """The guards it depends on, one bit each."""
+    order: int
+    """Position of the guard that it branches on; leaves come after all."""
 
 
 class Leaf(Node):
@@ -53,7 +59,7 @@ class Leaf(Node):
     __slots__ = ("value",)
 
     def __init__(self, value: Any) -> None:
-        self.value, self.mask = value, 0
+        self.value, self.mask, self.order = value, 0, LAST
 
 
 class Branch(Node):
@@ -62,21 +68,26 @@ class Branch(Node):
     __slots__ = ("children", "guard")
 
     def __init__(self, guard: Guard, children: tuple[Node, ...]) -> None:
-        self.guard, self.children = guard, children
-        self.mask = 1 << guard.order
+        self.guard, self.children, self.order = guard, children, guard.order
+        mask = 1 << guard.order
         for child in children:
-            self.mask |= child.mask
+            mask |= child.mask
+        self.mask = mask
 
 
 @dataclass
 class Diagrams:
-    """The manager: all nodes and guards of one analysis."""
+    """The manager: all nodes and guards of one analysis; more than `most` nodes are given up."""
 
+    most: int = MOST_NODES
     guards: dict[str, Guard] = field(default_factory=dict)
     _leaves: dict[Hashable, Leaf] = field(default_factory=dict)
-    _branches: dict[tuple[int, tuple[int, ...]], Branch] = field(default_factory=dict)
-    _ite: dict[tuple[int, int, int], Node] = field(default_factory=dict)
+    _branches: dict[tuple[int, tuple[Node, ...]], Branch] = field(default_factory=dict)
+    _ite: dict[tuple[Node, Node, Node], Node] = field(default_factory=dict)
+    _by_order: list[Guard] = field(default_factory=list)
+    _negated: dict[Node, Node] = field(default_factory=dict)
     _under: dict[tuple[int, int], Node | None] = field(default_factory=dict)
+    _projected: dict[tuple[int, int], Node] = field(default_factory=dict)
     _sizes: dict[tuple[int, int], bool] = field(default_factory=dict)
     _parts: dict[int, dict[Leaf, Node]] = field(default_factory=dict)
 
@@ -90,6 +101,7 @@ class Diagrams:
         """The guard with that key, made when it is new."""
         if key not in self.guards:
             self.guards[key] = Guard(len(self.guards), key, name or key, values, path, line)
+            self._by_order.append(self.guards[key])
         return self.guards[key]
 
     def leaf(self, value: Hashable) -> Leaf:
@@ -102,14 +114,13 @@ class Diagrams:
 
     def branch(self, guard: Guard, children: tuple[Node, ...]) -> Node:
         """The diagram that takes the child of the guard's value."""
-        first = children[0]
-        if all(child is first for child in children):
-            return first
-        key = (guard.order, tuple(map(id, children)))
+        if children.count(children[0]) == len(children):
+            return children[0]
+        key = (guard.order, children)
         found = self._branches.get(key)
         if found is None:
-            if len(self._branches) >= MOST_NODES:
-                raise TooManyWorlds(f"more than {MOST_NODES:,} combinations of guards")
+            if len(self._branches) >= self.most:
+                raise TooManyWorlds(f"more than {self.most:,} combinations of guards")
             found = self._branches[key] = Branch(guard, children)
         return found
 
@@ -123,28 +134,55 @@ class Diagrams:
             return then
         if condition is self.false:
             return other
-        key = (id(condition), id(then), id(other))
+        if condition is then:
+            then = self.true
+        if condition is other:
+            other = self.false
+        if then is self.true and other is self.false:
+            return condition
+        key = (condition, then, other)
         found = self._ite.get(key)
         if found is None:
-            guard = _top(condition, then, other)
-            children = tuple(
-                self.ite(_child(condition, guard, i), _child(then, guard, i), _child(other, guard, i))
-                for i in range(len(guard.values))
-            )
+            order = min(condition.order, then.order, other.order)
+            guard = self._by_order[order]
+            if len(guard.values) == 2:
+                c0, c1 = condition.children if condition.order == order else (condition, condition)  # type: ignore[attr-defined]
+                t0, t1 = then.children if then.order == order else (then, then)  # type: ignore[attr-defined]
+                o0, o1 = other.children if other.order == order else (other, other)  # type: ignore[attr-defined]
+                children: tuple[Node, ...] = (self.ite(c0, t0, o0), self.ite(c1, t1, o1))
+            else:
+                many = [_split(node, order, len(guard.values)) for node in (condition, then, other)]
+                children = tuple(map(self.ite, *many))
             found = self._ite[key] = self.branch(guard, children)
         return found
 
     def both(self, a: Node, b: Node) -> Node:
         """The conjunction of two conditions."""
-        return self.ite(a, b, self.false)
+        if a is b or b is self.true:
+            return a
+        if a is self.false or b is self.false:
+            return self.false
+        return self.ite(a, b, self.false) if a.order <= b.order else self.ite(b, a, self.false)
 
     def either(self, a: Node, b: Node) -> Node:
         """The disjunction of two conditions."""
-        return self.ite(a, self.true, b)
+        if a is b or b is self.false:
+            return a
+        if a is self.true or b is self.true:
+            return self.true
+        return self.ite(a, self.true, b) if a.order <= b.order else self.ite(b, self.true, a)
 
     def negate(self, a: Node) -> Node:
         """The condition's opposite."""
-        return self.ite(a, self.false, self.true)
+        found = self._negated.get(a)
+        if found is None:
+            if isinstance(a, Branch):
+                found = self.branch(a.guard, tuple(map(self.negate, a.children)))
+            else:
+                found = self.false if a is self.true else self.true
+            self._negated[a] = found
+            self._negated[found] = a
+        return found
 
     def map(self, function: Callable[[Any], Hashable | Node], node: Node) -> Node:
         """The diagram with each value replaced by the function's answer, a value or a diagram."""
@@ -166,7 +204,7 @@ class Diagrams:
 
     def _select(self, guard: Guard, children: tuple[Node, ...]) -> Node:
         """Like `branch`, for children that may themselves depend on guards before this one."""
-        if all(not isinstance(c, Branch) or c.guard.order > guard.order for c in children):
+        if all(c.order > guard.order for c in children):
             return self.branch(guard, children)
         result = children[-1]
         for value, child in zip(guard.values[:-1], children[:-1], strict=True):
@@ -199,7 +237,29 @@ class Diagrams:
 
     def under(self, condition: Node, node: Node) -> Node:
         """The diagram simplified for worlds in which the condition holds (Coudert and Madre's restrict)."""
-        return self._restrict(node, condition) or node
+        if not node.mask & condition.mask:
+            return node
+        return self._restrict(node, self.project(condition, node.mask)) or node
+
+    def project(self, node: Node, mask: int) -> Node:
+        """The condition that a condition has worlds with the same values of the guards in the mask."""
+        if not node.mask & ~mask or not isinstance(node, Branch):
+            return node
+        mask &= node.mask
+        if not mask:
+            return self.true  # a branch has a world in which it holds
+        key = (id(node), mask)
+        found = self._projected.get(key)
+        if found is None:
+            children = [self.project(child, mask) for child in node.children]
+            if mask >> node.guard.order & 1:
+                found = self.branch(node.guard, tuple(children))
+            else:
+                found = children[0]
+                for child in children[1:]:
+                    found = self.either(found, child)
+            self._projected[key] = found
+        return found
 
     def _restrict(self, node: Node, condition: Node) -> Node | None:
         if condition is self.false:
@@ -313,14 +373,11 @@ def leaves(node: Node) -> list[Leaf]:
 
 
 def _top(*nodes: Node) -> Guard:
-    first: Guard | None = None
-    for node in nodes:
-        if node.mask:
-            assert isinstance(node, Branch)
-            if first is None or node.guard.order < first.order:
-                first = node.guard
-    assert first is not None
-    return first
+    return min(nodes, key=lambda n: n.order).guard  # type: ignore[attr-defined, no-any-return]
+
+
+def _split(node: Node, order: int, count: int) -> tuple[Node, ...]:
+    return node.children if node.order == order else (node,) * count  # type: ignore[attr-defined]
 
 
 def _child(node: Node, guard: Guard, index: int) -> Node:

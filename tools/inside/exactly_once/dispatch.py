@@ -66,8 +66,8 @@ class Dispatch(Relevance):
 
     def _each_method(self, found: Node, name: str, arguments: Arguments, frame: Frame, pc: Node) -> Node:
         parts: list[tuple[Node, Node]] = []
-        for made, where in self.diagrams.values(self.diagrams.under(pc, found), pc):
-            where = self.diagrams.both(where, self.alive)
+        for made, where in self.values(self.diagrams.under(pc, found), pc):
+            where = self.live(where)
             if where is not self.diagrams.false:
                 parts.append((where, self.call_method(made, name, arguments, frame, where)))
         return self.join(parts)
@@ -106,8 +106,8 @@ class Dispatch(Relevance):
         if found is None:
             return None
         parts: list[tuple[Node, Node]] = []
-        for instance, where in self.diagrams.values(self.diagrams.under(pc, found), pc):
-            where = self.diagrams.both(where, self.alive)
+        for instance, where in self.values(self.diagrams.under(pc, found), pc):
+            where = self.live(where)
             if where is self.diagrams.false or (function is None and not self._has_method(instance, name)):
                 continue  # an AttributeError: no value there
             parts.append((where, self.call_method(instance, name, arguments, frame, where)))

@@ -40,7 +40,7 @@ class Engine(Statements):
             for source in self.sources:
                 if source.startswith(folder + "/") or not folder:
                     self._register_file(source, pattern)
-        value.open = not value.attrs
+        value.open = not value.attrs or value.attrs.get("each") is self.unbound
 
     @staticmethod
     def _registrars(text: str, name: str) -> list[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
-from .core import Arguments, Frame, text_of
+from .core import Arguments, Frame
 from .diagram import Node
 from .program import Class, Function
-from .sinking import Sinking
+from .returns import Returns
+from .sharing import share
 from .values import (
     NONE,
     UNBOUND,
@@ -21,9 +23,10 @@ from .values import (
     Power,
     Tuple,
 )
+from .wording import text_of
 
 
-class Entering(Sinking):
+class Entering(Returns):
     """Enters functions and constructors."""
 
     def enter(self, callee: FunctionValue, arguments: Arguments, frame: Frame, pc: Node) -> Node:
@@ -34,20 +37,24 @@ class Entering(Sinking):
         self._bind_parameters(callee, arguments, inner, pc)
         self._refuse_missing(callee, arguments, frame, pc)
         self._touch(function, inner, pc)
+        self._share_storage(callee, arguments, frame, inner)
+        base, self.base = self.base, self.absolute(pc)
         self.stack.append(function)
         try:
             if isinstance(function.node, ast.Lambda):
-                return self.evaluate(function.node.body, inner, pc)
-            end = self.execute(function.node.body, inner, pc)
+                return self.evaluate(function.node.body, inner, self.diagrams.true)
+            end = self.live(self.execute(function.node.body, inner, self.diagrams.true))
         finally:
             self.stack.pop()
+            self.base = base
         self._write_back(inner, arguments, callee, frame, pc)
         if "<yielded>" in inner.env:
             return self.leaf(Obj(None, "list", {"each": inner.env["<yielded>"]}, function.name))
         result = self.diagrams.ite(inner.gone, inner.result, self.leaf(NONE))
         # In worlds that neither returned nor came to the end something was raised: no value there, so any will do.
-        ended = self.diagrams.both(self.diagrams.either(inner.gone, end), self.alive)
-        return self.diagrams.under(self.diagrams.both(pc, ended), result)
+        ended = self.live(self.diagrams.either(inner.gone, end))
+        result = self.diagrams.under(self.diagrams.both(pc, ended), result)
+        return self.as_returned(result, function, frame, callee.bound is None)
 
     def _touch(self, function: Function, inner: Frame, pc: Node) -> None:
         """Note the worlds in which code that is watched makes a difference."""
@@ -61,7 +68,7 @@ class Entering(Sinking):
 
     def _difference(self, key: tuple[str, str], inner: Frame, pc: Node) -> Node:
         """The worlds in which a function that is watched makes a difference, its parameters being what they are."""
-        pc = self.diagrams.both(pc, self.alive)
+        pc = self.diagrams.both(self.absolute(pc), self.alive)
         cubes = self.focus.functions[key]
         if cubes is None:
             return pc
@@ -94,7 +101,7 @@ class Entering(Sinking):
             if parameter.arg in named:
                 inner.env[parameter.arg] = named.pop(parameter.arg)
             missing = parameter.arg not in inner.env
-            partly = not missing and any(v is UNBOUND for v, _ in self.diagrams.values(inner.env[parameter.arg], pc))
+            partly = not missing and any(v is UNBOUND for v, _ in self.values(inner.env[parameter.arg], pc))
             if missing or partly:
                 default = self._default(parameter, defaults.get(parameter.arg), callee, arguments, inner)
                 held = inner.env.get(parameter.arg, self.unbound)
@@ -110,7 +117,7 @@ class Entering(Sinking):
             made = Obj(None, "dict", rest, spec.kwarg.arg, open=bool(arguments.unknown))
             inner.env[spec.kwarg.arg] = self.leaf(made)
         for name in inner.env:
-            inner.aliases[name] = set()
+            inner.aliases[name] = {}
 
     def _refuse_missing(self, callee: FunctionValue, arguments: Arguments, frame: Frame, pc: Node) -> None:
         """A call that is seen to leave out an argument which it must give raises."""
@@ -158,17 +165,37 @@ class Entering(Sinking):
         hint, number = self.annotation(parameter.annotation, self.module_frame(inner.module))
         return self.unknown(parameter.arg, hint, inner, parameter, number)
 
-    def _write_back(self, inner: Frame, arguments: Arguments, callee: FunctionValue, frame: Frame, pc: Node) -> None:
-        """Arguments that the function changed in place are changed in the caller."""
+    def _share_storage(self, callee: FunctionValue, arguments: Arguments, frame: Frame, inner: Frame) -> None:
+        """Parameters that are handed one tensor, or views of one, share its storage."""
+        given = [(name, self.storage_of(source)) for name, source in self._given(callee, arguments)]
+        stored = [(name, storage) for name, storage in given if storage is not None and name in inner.env]
+        for index, (name, storage) in enumerate(stored):
+            for other, at in stored[:index]:
+                when = self.diagrams.true if at == storage else frame.aliases.get(storage, {}).get(at)
+                if when is not None:
+                    share(inner.aliases, name, other, when, self.diagrams)
+
+    @staticmethod
+    def _given(callee: FunctionValue, arguments: Arguments) -> Iterator[tuple[str, ast.expr]]:
+        """Each parameter with the expression it is given."""
         spec = callee.function.node.args
         names = [a.arg for a in [*spec.posonlyargs, *spec.args]]
         shift = 1 if callee.bound is not None else 0
         for key, source in arguments.sources.items():
-            name = key if isinstance(key, str) else names[key + shift] if key + shift < len(names) else ""
+            if isinstance(key, str) or key + shift < len(names):
+                yield key if isinstance(key, str) else names[key + shift], source
+
+    def storage_of(self, source: ast.expr) -> str | None:  # storing
+        """The variable whose storage an expression is, or is a view of; None for a fresh value."""
+        raise NotImplementedError
+
+    def _write_back(self, inner: Frame, arguments: Arguments, callee: FunctionValue, frame: Frame, pc: Node) -> None:
+        """Arguments that the function changed in place are changed in the caller."""
+        for name, source in self._given(callee, arguments):
             if name in inner.changed and name in inner.env:
                 value = inner.env[name]
                 old = self.evaluate(source, frame, pc) if not isinstance(source, ast.Call) else self.unbound
-                self.change(source, self.diagrams.ite(self.diagrams.both(pc, self.alive), value, old), frame, pc)
+                self.change(source, self.diagrams.ite(self.live(pc), value, old), frame, pc)
 
     def construct(self, owner: Class, arguments: Arguments, frame: Frame, pc: Node) -> Node:
         """`Class(…)`."""
@@ -178,7 +205,7 @@ class Entering(Sinking):
         init = self.method(owner, "__init__")
         watched = any((c.module.path, c.name) in self.focus.classes for c in self.lineage(owner))
         if watched:
-            self.touched = self.diagrams.either(self.touched, self.diagrams.both(pc, self.alive))
+            self.touched = self.diagrams.either(self.touched, self.diagrams.both(self.absolute(pc), self.alive))
         if owner.is_record and init is None:
             self._fill_record(made, owner, arguments, pc)
             return self.leaf(made)
@@ -186,10 +213,10 @@ class Entering(Sinking):
             made.open = self.has_external_base(owner)
             self._keep_extra(made, arguments)
             return self.leaf(made)
-        cold = not any(map(self.is_hot, arguments.all())) and self.factor not in self._class_text(owner)
+        cold = not any(map(self.is_hot, arguments.all())) and self.factor not in self.class_text(owner)
         if cold and not watched:
             made.open = True
-            made.pending = (init, arguments, frame, pc)
+            made.pending = (init, arguments, frame, self.absolute(pc))
             return self.leaf(made)
         self.enter(FunctionValue(init, made), arguments, frame, pc)
         return self.leaf(made)
@@ -206,16 +233,6 @@ class Entering(Sinking):
     def _keep_extra(self, made: Obj, arguments: Arguments) -> None:
         for name, value in arguments.named.items():
             made.attrs[name] = value
-
-    def _class_text(self, owner: Class) -> str:
-        cache = self._class_texts
-        if id(owner) not in cache:
-            parts = []
-            for at in self.lineage(owner):
-                lines = at.module.text.split("\n")
-                parts.append("\n".join(lines[at.node.lineno - 1 : at.node.end_lineno]))
-            cache[id(owner)] = "\n".join(parts)
-        return cache[id(owner)]
 
     def _fill_record(self, made: Obj, owner: Class, arguments: Arguments, pc: Node) -> None:
         names: list[str] = []

@@ -7,7 +7,7 @@ from typing import Any
 
 from . import algebra
 from .containers import Containers
-from .core import Arguments, Frame, short, text_of
+from .core import Arguments, Frame
 from .diagram import Branch, Node
 from .program import Function
 from .values import (
@@ -24,6 +24,7 @@ from .values import (
     Tensor,
     Tuple,
 )
+from .wording import short, text_of
 
 _SYMBOL = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -54,7 +55,7 @@ class Expressions(Containers):
             return self.leaf(Power(1)) if node.id == self.factor else self.leaf(Opaque(node.id))
         # Where nothing bound it a NameError ends the run: no value there, so any will do.
         bound = self.diagrams.map(lambda v: v is not UNBOUND, found)
-        return self.diagrams.under(self.diagrams.both(pc, bound), found)
+        return self.possible(self.diagrams.under(self.diagrams.both(pc, bound), found))
 
     def _on_attribute(self, node: ast.Attribute, frame: Frame, pc: Node) -> Node:
         base = self.evaluate(node.value, frame, pc)
@@ -64,14 +65,14 @@ class Expressions(Containers):
             fallback = Power(1) if node.attr == self.factor else Opaque(short(f"{text_of(value)}.{node.attr}"))
             return self.diagrams.map(lambda v: fallback if v is UNBOUND else v, found)
 
-        return self.each(base, pc, read)
+        return self.possible(self.each(base, pc, read))
 
     def _on_tuple(self, node: ast.Tuple | ast.List, frame: Frame, pc: Node) -> Node:
         items: list[Node] = []
         for element in node.elts:
             if isinstance(element, ast.Starred):
                 inner = self.evaluate(element.value, frame, pc)
-                known = [v for v, _ in self.diagrams.values(inner, pc)]
+                known = [v for v, _ in self.values(inner, pc)]
                 if len(known) == 1 and isinstance(known[0], Tuple):
                     items += known[0].items
                     continue
@@ -137,7 +138,7 @@ class Expressions(Containers):
             return self._connected(node, frame, pc)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return self.diagrams.negate(self.condition(node.operand, frame, pc))
-        return self.diagrams.under(pc, self.truth(self.evaluate(node, frame, pc), frame, node))
+        return self.diagrams.under(pc, self.possible(self.truth(self.evaluate(node, frame, pc), frame, node)))
 
     def _connected(self, node: ast.BoolOp, frame: Frame, pc: Node) -> Node:
         d = self.diagrams
@@ -214,6 +215,8 @@ class Expressions(Containers):
         def site(kind: str) -> int:
             return self.site(frame, at, kind)
 
+        if isinstance(op, ast.BitOr) and any(isinstance(v, ClassValue) for v in (a, b)):
+            return Tuple(tuple(i for v in (a, b) for i in (v.items if isinstance(v, Tuple) else (self.leaf(v),))))
         if isinstance(op, ast.Mult | ast.MatMult):
             return algebra.multiply(a, b, site, kind, text)
         if isinstance(op, ast.Div):

@@ -6,8 +6,9 @@ import ast
 import re
 from typing import Any
 
-from .core import Core, Frame, short, text_of
+from .core import Frame
 from .diagram import Node
+from .facts import Facts
 from .program import Class, Function, last_name
 from .values import (
     UNBOUND,
@@ -22,6 +23,7 @@ from .values import (
     Tensor,
     Tuple,
 )
+from .wording import short, text_of
 
 PLATFORMS = ("cuda", "hip", "npu", "cpu", "xpu", "musa", "hpu", "mps", "tpu", "another")
 _PLATFORM = re.compile(r"is_(cuda|hip|rocm|npu|cpu|xpu|musa|hpu|mps|tpu|out_of_tree)")
@@ -49,7 +51,7 @@ _SIGN = {
 ENUMS = {"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"}
 
 
-class Guards(Core):
+class Guards(Facts):
     """Turns tests into diagrams of true and false."""
 
     def key_of(self, node: Node) -> str | None:  # expressions
@@ -65,17 +67,6 @@ class Guards(Core):
         if known is not None:
             return self.leaf(known)
         return self.diagrams.branch(guard, tuple(self.leaf(v) for v in values))
-
-    def fact(self, key: str, name: str, values: tuple[str, ...]) -> str | None:
-        """The value that a fact gives a guard; a fact may name the guard by its last identifier, in any case."""
-        for fact in dict.fromkeys((key, name, *spoken_names(key), *self.nicknames.get(key, ()))):
-            if fact in self.facts:
-                wanted = self.facts[fact].casefold()
-                for value in values:
-                    if wanted in (value.casefold(), value.casefold().replace("_", "-")):
-                        self.used_facts.add(fact)
-                        return value
-        return None
 
     def atom(self, key: str, frame: Frame, node: ast.AST) -> Node:
         """A condition that isn't known, by its text."""
@@ -104,9 +95,38 @@ class Guards(Core):
         if hint is not None and self.is_enum(hint):
             members = self.enum_members(hint)
             if members:
-                chosen = self.new_guard(short(text), frame, node, tuple(members))
-                return self.diagrams.map(lambda name: Member(hint, name), chosen)
+                return self._member(short(text), hint, members, frame, node)
+        if hint is not None:
+            made = self.known_instance(text, hint, frame, node)
+            if made is not None:
+                return made
         return self.leaf(Opaque(short(text), hint, number or bool(_COUNTED.search(text))))
+
+    def told_member(self, text: str, hint: Class) -> Member | None:
+        """The member of an Enum that a fact gives something, by its name or by the string that stands for it."""
+        told = self.known(text)
+        if told is None:
+            return None
+        members = [Member(hint, name) for name in self.enum_members(hint)]
+        wanted = told[1].casefold()
+        by_text = [m for m in members if str(self.member_literal(m)).casefold() == wanted]
+        by_name = [m for m in members if m.name.casefold().replace("_", "-") == wanted.replace("_", "-")]
+        for member in by_text + by_name:
+            self.used_facts.add(told[0])
+            return member
+        return None
+
+    def _member(self, text: str, hint: Class, members: list[str], frame: Frame, node: ast.AST) -> Node:
+        """A member of an Enum that isn't known."""
+        told = self.told_member(text, hint)
+        if told is not None:
+            return self.leaf(told)
+        chosen = self.new_guard(text, frame, node, tuple(members))
+        return self.diagrams.map(lambda name: Member(hint, name), chosen)
+
+    def known_instance(self, text: str, hint: Class, frame: Frame, node: ast.AST) -> Node | None:  # instances
+        """An unknown object as an instance of the class that a fact names."""
+        raise NotImplementedError
 
     def is_enum(self, owner: Class) -> bool:
         """Whether a class of the tree is an Enum."""
@@ -121,7 +141,7 @@ class Guards(Core):
                 found.append(target.id)
         return found
 
-    def annotation(self, node: ast.expr | None, frame: Frame) -> tuple[Class | None, bool]:
+    def annotation(self, node: ast.expr | None, frame: Frame) -> tuple[Class | None, bool]:  # noqa: C901 - a branch a form
         """The class of the tree that an annotation names, looking through Optional, and whether it names a number."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
@@ -140,6 +160,8 @@ class Guards(Core):
             if last_name(node) in ("int", "float", "bool", "str"):
                 return None, last_name(node) in ("int", "float")
             for value, _ in self.diagrams.values(self.evaluate(node, frame, self.diagrams.true)):
+                if isinstance(value, Tuple):
+                    value = getattr(value.items[0], "value", None)
                 if isinstance(value, ClassValue):
                     return value.owner, False
         return None, False
@@ -156,6 +178,8 @@ class Guards(Core):
         if isinstance(value, Obj) and value.kind == "dict" and not value.open:
             return bool(value.attrs)
         if isinstance(value, Obj) and value.kind == "list":
+            if self.is_empty_list(value):
+                return False
             return self.atom(f"{value.text} isn't empty", frame, at)
         if isinstance(value, Opaque):
             if value.number or f"{value.text} ? 0" in self.diagrams.guards:
@@ -166,6 +190,16 @@ class Guards(Core):
         if isinstance(value, External):
             return self._external_truth(value, frame, at)
         return value is not UNBOUND
+
+    def is_empty_list(self, value: Any) -> bool:
+        """Whether nothing was put into a list, and nobody else was handed it."""
+        return (
+            isinstance(value, Obj)
+            and value.kind == "list"
+            and not value.open
+            and value not in self.registries
+            and value.attrs.get("each") is self.unbound
+        )
 
     def _external_truth(self, value: External, frame: Frame, at: ast.AST) -> bool | Node:
         if value.dotted in ("torch.version.hip", "torch.version.cuda"):
@@ -293,16 +327,6 @@ class Guards(Core):
         labels = {side: f"{side} {constant}" for side in sides}
         chosen = self.new_guard(f"{value.text} ? {constant}", frame, at, tuple(labels.values()), value.text)
         return self.diagrams.map(lambda label: label[0] in wanted, chosen)
-
-
-def spoken_names(key: str) -> list[str]:
-    """Shorter names by which people know a guard: `type(self.experts.quant_method)` is `quant_method`."""
-    plain = key.partition(" <= ")[0]
-    inner = plain.removeprefix("type(").removesuffix(")") if plain.startswith("type(") else key
-    last = re.sub(r"\(\)$", "", inner).rsplit(".", 1)[-1]
-    return (
-        [inner, last, last.lower(), last.lower().removeprefix("get_"), last.lstrip("_")] if last.isidentifier() else []
-    )
 
 
 def is_abstract(function: Function) -> bool:

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from . import algebra
-from .core import Arguments, Frame, short, text_of
+from .core import Arguments, Frame
 from .diagram import Node
 from .operations import SAME_SHAPE, Operations
 from .sinks import Sink
@@ -30,9 +30,11 @@ from .values import (
     Tensor,
     Tuple,
 )
+from .wording import short, text_of
 
 _ROUTER = re.compile(
-    r"top_?k(?!.*(config|ids|output_format))|select_experts|(?<!_)rout(e|ing)(?!.*(config|type|method))", re.IGNORECASE
+    r"top_?k(?!.*(config|ids|output_format))|select_experts|(?<!_)rout(e|ing)(?!.*(config|type|method))|moe_(\w+_)?gate$",
+    re.IGNORECASE,
 )
 _TORCH = ("torch.", "F.", "nn.functional.", "mx.", "mlx.", "tl.", "triton.language.", "jnp.", "np.", "numpy.")
 HARMLESS = {
@@ -88,7 +90,7 @@ class Library(Operations):
             return self.each(base, pc, lambda v, where: self._has(v, key.value, frame, where, node))
         if name == "setattr":
             value = self.evaluate(node.args[2], frame, pc) if len(node.args) > 2 else self.unbound
-            for inner, where in self.diagrams.values(base, pc):
+            for inner, where in self.values(base, pc):
                 self.set_attribute(inner, key.value, value, where)
             return self.leaf(NONE)
         default = (
@@ -165,6 +167,7 @@ class Library(Operations):
         first = arguments.positional[0] if arguments.positional else None
         if name in ("append", "extend", "insert", "add") and arguments.positional:
             item = arguments.positional[-1]
+            self.escapes(item)
             item = self.element(item, frame, pc, ast.Name("items")) if name == "extend" else item
             value.attrs["each"] = self.diagrams.map2(self.pooled, value.attrs.get("each", self.unbound), item)
             return self.leaf(NONE)
@@ -176,7 +179,9 @@ class Library(Operations):
             for given in arguments.positional:
                 self.merge_dicts(value, given, pc)
             for key, item in arguments.named.items():
-                value.attrs[repr(key)] = self.diagrams.ite(pc, item, value.attrs.get(repr(key), self.unbound))
+                value.attrs[repr(key)] = self.diagrams.ite(
+                    self.absolute(pc), item, value.attrs.get(repr(key), self.unbound)
+                )
             return self.leaf(NONE)
         if name in ("values", "pop", "copy", "items", "keys"):
             if name == "copy":

@@ -41,5 +41,9 @@ class Memory:
         self._class_texts: dict[int, str] = {}
         self._class_vars: dict[tuple[int, str], Node] = {}
         self._instances: dict[str, Node | None] = {}
+        self._not_made: set[tuple[str, Class | None]] = set()
+        self._lacking: dict[tuple[Class, str], bool] = {}
+        self._flags: dict[tuple[Class, str], str] = {}
+        self._returns: dict[Function, tuple[Class | None, bool]] = {}
         self._made: dict[tuple[int, str], Obj] = {}
         self._reaching: dict[Function, bool] = {}

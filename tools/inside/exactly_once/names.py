@@ -8,14 +8,14 @@ import os
 import re
 from typing import Any
 
-from ..source import Unreadable
-from .core import Frame, short
+from .core import Frame
 from .diagram import Leaf, Node, leaves
 from .guards import Guards
 from .program import Class, Function, Module
+from .sharing import part
 from .values import NONE, UNBOUND, ClassValue, Const, External, FunctionValue, ModuleValue, Obj, Opaque
+from .wording import short
 
-_CLASS = re.compile(rb"^class[ \t]+(\w+)[ \t]*\(([^)]*)\)", re.MULTILINE)
 _WEIGHTS = re.compile(r"^(topk|top_k|routing|router|routed|expert|moe)_?(weight|weights|probs|vals|values)_?\d*$")
 _MAKERS = {
     "gather",
@@ -31,8 +31,6 @@ _MAKERS = {
     "contiguous",
     "view",
 }
-_IDENTIFIER = re.compile(rb"\w+")
-_SKIPPED = {"test", "tests", "docs", "node_modules", ".git", "__pycache__"}
 
 
 class Names(Guards):
@@ -48,7 +46,7 @@ class Names(Guards):
                 return self.module_name(at.module, name)
             if name in at.env:
                 found = at.env[name]
-                if at.outer is not None and any(v is UNBOUND for v, _ in self.diagrams.values(found, pc)):
+                if at.outer is not None and any(v is UNBOUND for v, _ in self.values(found, pc)):
                     outer = self.lookup(name, at.outer, pc) if at.outer.function is None else self.unbound
                     return self.filled(found, outer)
                 return found
@@ -145,12 +143,14 @@ class Names(Guards):
             while target is not None and name not in target.env:
                 target = target.outer
         target = target or frame
-        for key in target.aliases.pop(name, set()) - {name}:
-            target.aliases.get(key, set()).discard(name)
-        self.overwrite(target, name, value, pc)
+        if target is not frame or target.function is None:
+            self.escapes(value)
+        part(target.aliases, name, pc if target is frame else self.absolute(pc), self.diagrams)
+        self.overwrite(target, name, value, pc, target is frame)
 
-    def overwrite(self, frame: Frame, name: str, value: Node, pc: Node) -> None:
-        """Set a variable, its aliases staying what they are."""
+    def overwrite(self, frame: Frame, name: str, value: Node, pc: Node, running: bool = True) -> None:
+        """Set a variable, its aliases staying what they are; of a frame that isn't the running one it outlives this."""
+        pc = pc if running else self.absolute(pc)
         old = frame.env.get(name, self.unbound)
         value = self.marked(name, value)
         merged = self.diagrams.under(self.alive, self.diagrams.ite(pc, value, old))
@@ -168,7 +168,7 @@ class Names(Guards):
             values = [leaf.value for leaf in leaves(node)]
             opaque = [v for v in values if isinstance(v, Opaque)]
             if len(opaque) + (len(values) > 3) < 2 or not all(map(_is_plain, values)):
-                self._tidied[key] = node
+                self._tidied[key] = self._tidy_partly(node, name, [v for v in opaque if v.hint is None])
             else:
                 hints = {v.hint for v in opaque}
                 number = all(not isinstance(v, Opaque) or v.number for v in values)
@@ -176,6 +176,13 @@ class Names(Guards):
                 self._tidy_names.add(name)
                 self._tidied[key] = self.leaf(Opaque(short(text), hints.pop() if len(hints) == 1 else None, number))
         return self._tidied[key]
+
+    def _tidy_partly(self, node: Node, name: str, opaque: list[Opaque]) -> Node:
+        """The unknown values among others that carry something, or are None, made one; no class is lost."""
+        if len(opaque) < 2:
+            return node
+        one = Opaque(short(f"{name}#{len(self._tidied)}"), number=all(v.number for v in opaque))
+        return self.diagrams.map(lambda v: one if isinstance(v, Opaque) and v.hint is None else v, node)
 
     def import_statement(self, statement: ast.Import | ast.ImportFrom, frame: Frame, pc: Node) -> None:
         """Bind what an import binds."""
@@ -232,51 +239,21 @@ class Names(Guards):
     @property
     def class_index(self) -> dict[str, list[tuple[str, str]]]:
         """For each base's name, the classes of the tree that name it as a base: (path, class)."""
-        found: dict[str, list[tuple[str, str]]] | None = self.program.shared.get("classes")
-        if found is None:
-            found = self.program.shared["classes"] = self._index()
-        return found
-
-    def _index(self) -> dict[str, list[tuple[str, str]]]:
-        index: dict[str, list[tuple[str, str]]] = {}
-        for path in self.sources:
-            try:
-                data = self.program.tree.load(path)
-            except Unreadable:
-                continue
-            for match in _CLASS.finditer(data):
-                for base in _IDENTIFIER.findall(match[2]):
-                    index.setdefault(base.decode("ascii", "replace"), []).append(
-                        (path, match[1].decode("ascii", "replace"))
-                    )
-        return index
+        return self.program.texts.classes
 
     @property
     def sources(self) -> list[str]:
         """Python files of the tree, tests left out."""
-        found: list[str] | None = self.program.shared.get("sources")
-        if found is None:
-            found = self.program.shared["sources"] = sorted(self._walk())
-        return found
-
-    def _walk(self) -> list[str]:
-        found = []
-        root = self.program.tree.root
-        for folder, folders, names in os.walk(root):
-            folders[:] = [f for f in folders if f not in _SKIPPED]
-            inside = os.path.relpath(folder, root)
-            prefix = "" if inside == "." else inside + "/"
-            found += [prefix + name for name in names if name.endswith(".py")]
-        return found
+        return self.program.texts.sources
 
     def definers(self, name: str) -> list[Class]:
         """Classes of the tree that define a method of that name."""
         cache: dict[str, list[Class]] = self.program.shared.setdefault("definers", {})
         if name not in cache:
             cache[name] = []
-            head = re.compile(rb"^[ \t]+def[ \t]+" + re.escape(name).encode() + rb"\b", re.MULTILINE)
-            for path in self.sources:
-                if head.search(self.program.tree.load(path)):
+            head = re.compile(rb"^[ \t]+def " + re.escape(name).encode() + rb"\b", re.MULTILINE)
+            for path in self.program.texts.holding(f"def {name}".encode()):
+                if head.search(self.program.texts.data(path)):
                     module = self.program.module(path)
                     for chunks in module.chunks.values() if module else ():
                         if chunks[-1].kind == "class" and head.search(chunks[-1].text.encode()):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
-from .core import Arguments, Frame, text_of
+from .core import Arguments, Frame
 from .diagram import Node
 from .names import Names
 from .program import Class, Function
@@ -25,9 +26,10 @@ from .values import (
     Tensor,
     Tuple,
 )
+from .wording import text_of
 
 _META = {"shape", "dtype", "device", "ndim", "is_cuda", "layout", "names", "requires_grad", "itemsize", "nbytes"}
-"""Subclasses that an unknown object may have; beyond, its calls are opaque."""
+"""Attributes of a tensor that don't carry what it carries."""
 
 
 class _Slot(dict[str, Node]):
@@ -75,6 +77,12 @@ class Objects(Names):
         last = {id(c): index for index, c in enumerate(found)}
         return [c for index, c in enumerate(found) if last[id(c)] == index]
 
+    def _resolution(self, owner: Class) -> list[ClassValue | External]:
+        """What a class's `__mro__` lists: the classes of the tree, then what they have from outside."""
+        line = self.lineage(owner)
+        outside = [b for c in line for b in self.bases(c) if isinstance(b, External)]
+        return [*map(ClassValue, line), *dict.fromkeys(outside), External("builtins.object")]
+
     def narrower(self, promised: Class | None, known: Class | None) -> Class | None:
         """The more telling of two classes that a value is promised to have."""
         if promised is None or known is None:
@@ -115,6 +123,7 @@ class Objects(Names):
                 key = (id(at), name)
                 if key not in cache:
                     cache[key] = self.evaluate(value, self.module_frame(at.module), self.diagrams.true)
+                    self.escapes(cache[key])
                     self.mark_registry(cache[key], at.module.path, name)
                     made = getattr(cache[key], "value", None)
                     if isinstance(made, Obj) and made.owner is not None:
@@ -183,7 +192,7 @@ class Objects(Names):
         ):
             self.finish(value)
         own = value.attrs.get(name)
-        if own is not None and all(v is not UNBOUND for v, _ in self.diagrams.values(own, pc)):
+        if own is not None and all(v is not UNBOUND for v, _ in self.values(own, pc)):
             return own
         inherited = self._inherited(value, name, frame, pc) if value.owner else self.unbound
         if own is None:
@@ -207,10 +216,36 @@ class Objects(Names):
             return self.leaf(ClassValue(value.owner))
         if name == self.factor and value.open:
             return self.leaf(Power(1))
-        if value.open or self.has_external_base(value.owner):
+        if (value.open and not self.surely_lacks(value.owner, name)) or self.has_external_base(value.owner):
             hint, number = self.field_annotation(value.owner, name)
             return self.unknown(f"{value.text}.{name}", hint, frame, value.owner.node, number)
         return self.unbound
+
+    def text_of_class(self, at: Class) -> str:
+        """A class's own source."""
+        if id(at) not in self._class_texts:
+            lines = at.module.text.split("\n")
+            self._class_texts[id(at)] = "\n".join(lines[at.node.lineno - 1 : at.node.end_lineno])
+        return self._class_texts[id(at)]
+
+    def class_text(self, owner: Class) -> str:
+        """The source of a class and its bases."""
+        return "\n".join(map(self.text_of_class, self.lineage(owner)))
+
+    def surely_lacks(self, owner: Class, name: str) -> bool:
+        """Whether instances of a class have no attribute of that name, nothing of the tree being able to set one."""
+        key = (owner, name)
+        if key not in self._lacking:
+            word = re.compile(rf"\b{re.escape(name)}\b")
+            line = self.lineage(owner)
+            self._lacking[key] = (
+                name != self.factor
+                and not name.startswith("__")
+                and not any(set(c.functions) & {"__getattr__", "__getattribute__"} for c in line)
+                and not any(word.search(self.text_of_class(c)) for c in line)
+                and not self.program.texts.stored(name)
+            )
+        return self._lacking[key]
 
     def _of_opaque(self, value: Opaque, name: str, frame: Frame) -> Node:
         known = self.extras.get(value.text, {}).get(name)
@@ -244,6 +279,11 @@ class Objects(Names):
             return shared
         if name in ("__name__", "__qualname__"):
             return self.leaf(Const.of(owner.name))
+        if name == "__mro__":
+            return self.leaf(Tuple(tuple(map(self.leaf, self._resolution(owner)))))
+        if name == "__dict__":
+            names = dict.fromkeys([*owner.functions, *owner.members])
+            return self.leaf(Obj(None, "dict", {repr(n): self._of_class(owner, n, frame) for n in names}, owner.name))
         return self.leaf(Opaque(f"{owner.name}.{name}"))
 
     def _of_member(self, value: Member, name: str, frame: Frame, pc: Node) -> Node:
@@ -259,9 +299,11 @@ class Objects(Names):
 
     def set_attribute(self, value: Any, name: str, new: Node, pc: Node) -> None:
         """Set an attribute of a value in the worlds of `pc`."""
+        pc = self.absolute(pc)
+        self.escapes(new)
         if isinstance(value, Obj):
             attrs = value.attrs
-            self._expected(name, new, pc)
+            new = self._expected(name, new, pc)
         elif isinstance(value, Opaque):
             attrs = self.extras.setdefault(value.text, {})
         elif isinstance(value, ClassValue):
@@ -281,17 +323,29 @@ class Objects(Names):
         """Whether a class of that name is built around others of the promised class."""
         raise NotImplementedError
 
-    def _expected(self, name: str, new: Node, pc: Node) -> None:
-        """A fact that names the class of an attribute rules out the worlds in which it has another."""
-        wanted = self.facts.get(name) or self.facts.get(f"type({name})")
-        if wanted is None or not wanted[:1].isupper():
-            return
-        for value, where in self.diagrams.values(new, pc):
+    def settled(self, value: Opaque, name: str) -> Obj | None:  # instances
+        """An unknown object as an instance of the class of that name, where it could have it."""
+        raise NotImplementedError
+
+    def _expected(self, name: str, new: Node, pc: Node) -> Node:
+        """A fact that names the class of an attribute tells what it is, and rules out worlds in which it is another."""
+        fact = self.folded.get(name.casefold()) or self.folded.get(f"type({name})".casefold())
+        wanted = self.facts[fact] if fact is not None else ""
+        if fact is None or not wanted[:1].isupper():
+            return new
+        known: dict[Any, Obj] = {}
+        for value, where in self.values(new, pc):
             if isinstance(value, Opaque):
                 self.nicknames.setdefault(f"type({value.text})", []).append(name)
                 if self.is_wrapper(wanted, value.hint):
                     # Who builds a wrapper does so by name: what nobody is seen to build isn't one.
                     self.alive = self.diagrams.both(self.alive, self.diagrams.negate(where))
+                    continue
+                made = self.settled(value, wanted)
+                if made is not None:
+                    self.used_facts.add(fact)
+                    known[value] = made
             elif isinstance(value, Obj) and value.owner is not None and value.owner.name != wanted:
-                self.used_facts.add(name)
+                self.used_facts.add(fact)
                 self.alive = self.diagrams.both(self.alive, self.diagrams.negate(where))
+        return self.diagrams.map(lambda v: known.get(v, v), new) if known else new

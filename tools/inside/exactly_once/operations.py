@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from . import algebra
-from .core import Arguments, Frame, short, text_of
+from .core import Arguments, Frame
 from .diagram import Node
 from .expressions import Expressions
 from .values import (
@@ -19,6 +19,7 @@ from .values import (
     Tensor,
     Tuple,
 )
+from .wording import short, text_of
 
 SAME_SHAPE = {
     "empty",

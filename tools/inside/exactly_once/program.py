@@ -13,6 +13,7 @@ from typing import Any
 from ..chunks import BROKEN, Chunk, Source, parse_text, split
 from ..packages import Packages
 from ..source import Tree, Unreadable, decode
+from .texts import Texts
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -190,6 +191,11 @@ class Program:
         self.packages = Packages(self.tree)
         self._places: dict[tuple[str, str, int], str | None] = {}
         self._definitions: dict[Chunk | ast.stmt, Class | Function | None] = {}
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The text of its Python files."""
+        return Texts(self.tree)
 
     def module(self, path: str) -> Module | None:
         """The module in a file, None when it can't be read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from .core import Arguments, Frame, text_of
+from .core import Arguments, Frame
 from .diagram import Node
 from .entering import Entering, length
 from .program import Function, last_name
@@ -17,6 +17,7 @@ from .values import (
     Opaque,
     Tensor,
 )
+from .wording import text_of
 
 _OUTPUT = re.compile(r"out|cache|buf|result|dst|dest", re.IGNORECASE)
 
@@ -32,7 +33,7 @@ class Relevance(Entering):
         """Whether a call whose result nobody reads can't reach the factor through the objects it is handed."""
         if not isinstance(arguments.node, ast.Call) or arguments.node not in self.statements_called:
             return False
-        given = [v for node in arguments.all() for v, _ in self.diagrams.values(node, pc)]
+        given = [v for node in arguments.all() for v, _ in self.values(node, pc)]
         given += [callee.bound] if callee.bound is not None else []
         hot = [v for v in given if self._hot_value(v, set())]
         if callee.closure is not None or not hot or not all(isinstance(v, Obj) for v in hot):
@@ -65,7 +66,7 @@ class Relevance(Entering):
         small = function.is_kernel and length(function) <= SMALL_KERNEL
         if small or callee.closure is not None or self._reaches_factor(function):
             return False
-        given = [v for node in arguments.all() for v, _ in self.diagrams.values(node, pc)]
+        given = [v for node in arguments.all() for v, _ in self.values(node, pc)]
         given += [callee.bound] if callee.bound is not None else []
         hot = [v for v in given if self._hot_value(v, set())]
         return all(isinstance(v, Murky) or (isinstance(v, Tensor) and not any(t.k for t in v.terms)) for v in hot)
@@ -79,7 +80,7 @@ class Relevance(Entering):
 
     def _mentions(self, function: Function) -> bool:
         chunks = function.module.chunks
-        texts = [self._class_text(function.owner) if function.owner else function.text]
+        texts = [self.class_text(function.owner) if function.owner else function.text]
         seen: set[str] = set()
         while texts:
             text = texts.pop()
@@ -115,7 +116,7 @@ class Relevance(Entering):
     def _skipped(self, callee: FunctionValue, arguments: Arguments, frame: Frame, pc: Node, murky: bool) -> Node:
         function = callee.function
         for value in arguments.all():
-            for inner, _ in self.diagrams.values(value, pc):
+            for inner, _ in self.values(value, pc):
                 if isinstance(inner, Obj):
                     inner.open = True
         if murky or any(map(self.is_hot, arguments.all())):

@@ -7,11 +7,12 @@ import re
 from typing import Any
 
 from . import algebra
-from .core import Arguments, Frame, short, text_of
-from .diagram import Node
+from .core import Arguments, Frame
+from .diagram import Node, leaves
 from .library import HARMLESS, Library
 from .sinks import Sink
 from .values import UNBOUND, Const, Murky, Obj, Opaque, Power, Tensor, Term, Tuple
+from .wording import short, text_of
 
 _DEF = re.compile(rb"^\s+def[ \t]+(\w+)", re.MULTILINE)
 
@@ -112,8 +113,12 @@ class Sinking(Library):
         last = name.rsplit(".", 1)[-1]
         if last in HARMLESS:
             return self.leaf(Opaque(short(name)))
+        for given in arguments.all():
+            for value in leaves(given):
+                if isinstance(value.value, Obj) and value.value.kind in ("list", "dict"):
+                    value.value.open = True  # it may be filled there
         handed = self._handed_together(arguments.all(), pc)
-        if held_by and all(not values for values, _ in self.diagrams.values(handed, pc)):
+        if held_by and all(not values for values, _ in self.values(handed, pc)):
             handed = self._handed_together([self.held.get(held_by, self.unbound)], pc)
         inside = ", ".join(text_of(getattr(v, "value", None)) for v in arguments.all())
         at = arguments.node or ast.Pass()
@@ -127,8 +132,8 @@ class Sinking(Library):
             return nothing if found is None else found
 
         result = self.diagrams.map(answer, handed)
-        if held_by and any(values for values, _ in self.diagrams.values(handed, pc)):
-            self.held[held_by] = self.diagrams.ite(pc, result, self.held.get(held_by, self.unbound))
+        if held_by and any(values for values, _ in self.values(handed, pc)):
+            self.held[held_by] = self.diagrams.ite(self.absolute(pc), result, self.held.get(held_by, self.unbound))
         return result
 
     def _handed_together(self, nodes: list[Node], pc: Node) -> Node:
@@ -155,8 +160,8 @@ class Sinking(Library):
         if found is None:
             found = set()
             word = re.compile(rb"\b" + re.escape(self.factor).encode() + rb"\b")
-            for path in self.sources:
-                data = self.program.tree.load(path)
+            for path in self.program.texts.holding(self.factor.encode()):
+                data = self.program.texts.data(path)
                 if word.search(data):
                     found |= {m.decode("ascii", "replace") for m in _DEF.findall(data)}
             self.program.shared[f"defined beside {self.factor}"] = found

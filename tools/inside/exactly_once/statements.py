@@ -7,13 +7,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import algebra
-from .core import Frame, short
+from .core import Frame
 from .diagram import Node
 from .program import Class, Function, last_name
+from .sharing import share
 from .storing import Storing
 from .values import NONE, UNBOUND, ClassValue, FunctionValue, Murky, Obj, Power, Tensor, Tuple
+from .wording import short
 
-MOST_UNROLLED = 12
+MOST_UNROLLED = 16
 """Items of a constant tuple that a loop runs over one by one."""
 
 
@@ -23,7 +25,7 @@ class Statements(Storing):
     def execute(self, body: Iterable[ast.stmt], frame: Frame, pc: Node) -> Node:
         """Run statements; answer the worlds in which the one after them is reached."""
         for statement in body:
-            pc = self.diagrams.both(pc, self.alive)
+            pc = self.live(pc)
             if pc is self.diagrams.false:
                 break
             self.spend()
@@ -42,20 +44,38 @@ class Statements(Storing):
     def _do_assign(self, node: ast.Assign, frame: Frame, pc: Node) -> Node:
         value = self.evaluate(node.value, frame, pc)
         for target in node.targets:
+            self._promise_kept(target, node.value, frame, pc)
+            kept = self.still_shared(target, node.value, frame)
             self.assign(target, value, frame, pc)
-            self._alias(target, node.value, value, frame)
+            for other, when in kept.items():
+                share(frame.aliases, ast.unparse(target), other, self.diagrams.both(pc, when), self.diagrams)
+            self._alias(target, node.value, value, frame, pc)
         return pc
+
+    def _promise_kept(self, target: ast.expr, source: ast.expr, frame: Frame, pc: Node) -> None:
+        """`self.x = x` promises the attribute the class of the parameter's annotation, for all it holds later."""
+        if frame.function is None or not isinstance(target, ast.Attribute) or not isinstance(source, ast.Name):
+            return
+        spec = frame.function.node.args
+        given = next((a for a in [*spec.args, *spec.kwonlyargs] if a.arg == source.id and a.annotation), None)
+        if given is None:
+            return
+        hint, _ = self.annotation(given.annotation, self.module_frame(frame.module))
+        if hint is not None and not self.is_enum(hint):
+            for value, _ in self.values(self.evaluate(target.value, frame, pc), pc):
+                if isinstance(value, Obj):
+                    self.attribute_hints.setdefault((value, target.attr), hint)
 
     def _do_annassign(self, node: ast.AnnAssign, frame: Frame, pc: Node) -> Node:
         hint, number = self.annotation(node.annotation, frame)
         if isinstance(node.target, ast.Attribute) and hint is not None:
-            for value, _ in self.diagrams.values(self.evaluate(node.target.value, frame, pc), pc):
+            for value, _ in self.values(self.evaluate(node.target.value, frame, pc), pc):
                 if isinstance(value, Obj):
                     self.attribute_hints[value, node.target.attr] = hint
         if node.value is not None:
             value = self.evaluate(node.value, frame, pc)
             self.assign(node.target, self._hinted(value, hint, number, None), frame, pc)
-            self._alias(node.target, node.value, value, frame)
+            self._alias(node.target, node.value, value, frame, pc)
         return pc
 
     def _do_augassign(self, node: ast.AugAssign, frame: Frame, pc: Node) -> Node:
@@ -65,7 +85,7 @@ class Statements(Storing):
         new = self.diagrams.map2(
             lambda a, b: self.arithmetic(node.op, a, b, frame, node, "in-place"), under(pc, old), under(pc, operand)
         )
-        if any(isinstance(v, Power) or algebra.is_number(v) for v, _ in self.diagrams.values(old, pc)):
+        if any(isinstance(v, Power) or algebra.is_number(v) for v, _ in self.values(old, pc)):
             self.assign(node.target, new, frame, pc)
         else:
             self.change(node.target, new, frame, pc)
@@ -73,8 +93,8 @@ class Statements(Storing):
 
     def _do_return(self, node: ast.Return, frame: Frame, pc: Node) -> Node:
         value = self.evaluate(node.value, frame, pc) if node.value else self.leaf(NONE)
-        pc = self.diagrams.both(pc, self.alive)
-        frame.result = self.diagrams.under(self.alive, self.diagrams.ite(pc, value, frame.result))
+        pc = self.live(pc)
+        frame.result = self.diagrams.ite(pc, value, frame.result)
         frame.gone = self.diagrams.either(frame.gone, pc)
         return self.diagrams.false
 
@@ -90,7 +110,7 @@ class Statements(Storing):
         yes = self.execute(node.body, frame, d.both(pc, test))
         no = d.both(pc, d.negate(test))
         no = self.execute(node.orelse, frame, no) if node.orelse else no
-        return d.both(d.either(yes, no), self.alive)
+        return self.live(d.either(yes, no))
 
     def _do_assert(self, node: ast.Assert, frame: Frame, pc: Node) -> Node:
         test = self.condition(node.test, frame, pc)
@@ -167,11 +187,11 @@ class Statements(Storing):
         left = d.both(pc, d.either(after, d.both(frame.gone, pc)))
         if node.finalbody:
             self.execute(node.finalbody, frame, left)
-        return d.both(after, self.alive)
+        return self.live(after)
 
     def _do_for(self, node: ast.For | ast.AsyncFor, frame: Frame, pc: Node) -> Node:
         over = self.evaluate(node.iter, frame, pc)
-        found = self.diagrams.values(over, pc)
+        found = [(Tuple(()) if self.is_empty_list(v) else v, where) for v, where in self.values(over, pc)]
         if len(found) == 1 and isinstance(found[0][0], Tuple) and len(found[0][0].items) <= MOST_UNROLLED:
             return self._unrolled(node, found[0][0], frame, pc)
         self.assign(node.target, self.element(over, frame, pc, node.iter), frame, pc)
@@ -192,7 +212,7 @@ class Statements(Storing):
             going = d.either(going, frame.skipped.pop())
         broken = frame.broken.pop()
         going = self.execute(node.orelse, frame, going) if node.orelse else going
-        return d.both(d.either(going, broken), self.alive)
+        return self.live(d.either(going, broken))
 
     def _do_while(self, node: ast.While, frame: Frame, pc: Node) -> Node:
         self.condition(node.test, frame, pc)
@@ -210,7 +230,7 @@ class Statements(Storing):
                 if frame.env.get(name) is not before[name] and self._counts_differ(before[name], frame.env[name]):
                     why = f"`{name}` is scaled in a loop of unknown length ({frame.module.path}:{node.lineno})"
                     self.overwrite(frame, name, self.leaf(Murky(why)), pc)
-        return d.both(ends, self.alive)
+        return self.live(ends)
 
     def _turn(self, node: ast.For | ast.AsyncFor | ast.While, frame: Frame, pc: Node) -> Node:
         d = self.diagrams
@@ -256,7 +276,7 @@ class Statements(Storing):
                 test = d.both(test, self.condition(case.guard, frame, d.both(going, test)))
             ends = d.either(ends, self.execute(case.body, frame, d.both(going, test)))
             going = d.both(going, d.negate(test))
-        return d.both(d.either(ends, going), self.alive)
+        return self.live(d.either(ends, going))
 
     def _matches(self, pattern: ast.pattern, subject: Node, frame: Frame, pc: Node, at: ast.expr) -> Node:
         d = self.diagrams

@@ -7,9 +7,10 @@ from typing import Any
 
 from . import algebra
 from .calls import Calls
-from .core import Frame, short, text_of
+from .core import Frame
 from .diagram import Node
 from .program import Class
+from .sharing import part, share
 from .values import (
     Murky,
     Obj,
@@ -17,6 +18,7 @@ from .values import (
     Tensor,
     Tuple,
 )
+from .wording import short, text_of
 
 _VIEWS = {
     "view",
@@ -63,7 +65,7 @@ class Storing(Calls):
         elif isinstance(target, ast.Starred):
             self.assign(target.value, value, frame, pc)
         elif isinstance(target, ast.Attribute):
-            for base, where in self.diagrams.values(self.evaluate(target.value, frame, pc), pc):
+            for base, where in self.values(self.evaluate(target.value, frame, pc), pc):
                 self.set_attribute(base, target.attr, self._attribute_value(base, target.attr, value, where), where)
         elif isinstance(target, ast.Subscript):
             self._store_item(target, value, frame, pc)
@@ -71,7 +73,7 @@ class Storing(Calls):
     def _attribute_value(self, base: Any, name: str, value: Node, pc: Node) -> Node:
         if not isinstance(base, Obj):
             return value
-        for inner, _ in self.diagrams.values(value, pc):
+        for inner, _ in self.values(value, pc):
             if isinstance(inner, Obj) and inner.owner is not None and inner.text == inner.owner.name:
                 inner.text = f"{base.text}.{name}"
                 self.known_objects.add(inner.text)
@@ -106,12 +108,12 @@ class Storing(Calls):
 
     def _store_item(self, target: ast.Subscript, value: Node, frame: Frame, pc: Node) -> None:
         base = self.evaluate(target.value, frame, pc)
-        kinds = {getattr(v, "kind", "") for v, _ in self.diagrams.values(base, pc) if isinstance(v, Obj)}
+        kinds = {getattr(v, "kind", "") for v, _ in self.values(base, pc) if isinstance(v, Obj)}
         if kinds:
-            for held, where in self.diagrams.values(base, pc):
+            for held, where in self.values(base, pc):
                 self._store_in(held, target, value, frame, where)
             return
-        for known, _ in self.diagrams.values(base, pc):
+        for known, _ in self.values(base, pc):
             if (
                 isinstance(known, Opaque)
                 and isinstance(target.slice, ast.Constant)
@@ -129,13 +131,14 @@ class Storing(Calls):
     def _store_in(self, held: Any, target: ast.Subscript, value: Node, frame: Frame, pc: Node) -> None:
         if not isinstance(held, Obj):
             return
+        self.escapes(value)
         if held.kind == "list":
             held.attrs["each"] = self.diagrams.map2(self.pooled, held.attrs["each"], value)
         elif held.kind == "dict":
-            for index, where in self.diagrams.values(self.evaluate(target.slice, frame, pc), pc):
+            for index, where in self.values(self.evaluate(target.slice, frame, pc), pc):
                 key = self.key_of(self.leaf(index)) or ""
                 held.open = held.open or not key
-                held.attrs[key] = self.diagrams.ite(where, value, held.attrs.get(key, self.unbound))
+                held.attrs[key] = self.diagrams.ite(self.absolute(where), value, held.attrs.get(key, self.unbound))
 
     def change(self, target: ast.expr, new: Node, frame: Frame, pc: Node) -> None:  # noqa: C901 - one branch a kind
         """The storage behind an expression was changed in place: all its names see it, the caller's too."""
@@ -153,7 +156,7 @@ class Storing(Calls):
                 assert isinstance(target, ast.Subscript | ast.Starred | ast.Attribute)
                 target = target.value
         if isinstance(target, ast.Attribute):
-            for base, where in self.diagrams.values(self.evaluate(target.value, frame, pc), pc):
+            for base, where in self.values(self.evaluate(target.value, frame, pc), pc):
                 self.set_attribute(base, target.attr, new, where)
             key = ast.unparse(target)
         elif isinstance(target, ast.Name):
@@ -161,11 +164,12 @@ class Storing(Calls):
             self._overwrite_where_bound(key, new, frame, pc)
         else:
             return
-        for other in frame.aliases.get(key, set()) | {key}:
+        for other, when in [(key, self.diagrams.true), *frame.aliases.get(key, {}).items()]:
+            where = self.diagrams.both(pc, when)
             if other != key and "." not in other:
-                self.overwrite(frame, other, new, pc)
+                self.overwrite(frame, other, new, where)
             elif other != key:
-                self.assign(ast.parse(other, mode="eval").body, new, frame, pc)
+                self.assign(ast.parse(other, mode="eval").body, new, frame, where)
             if other in frame.env:
                 frame.changed.add(other)
 
@@ -173,24 +177,37 @@ class Storing(Calls):
         at: Frame | None = frame
         while at is not None and name not in at.env:
             at = at.outer
-        self.overwrite(at or frame, name, new, pc)
+        self.overwrite(at or frame, name, new, pc, at is None or at is frame)
 
-    def _alias(self, target: ast.expr, source: ast.expr, value: Node, frame: Frame) -> None:
+    def _alias(self, target: ast.expr, source: ast.expr, value: Node, frame: Frame, pc: Node) -> None:
         """`y = x` and views of x: the two share storage from now on."""
         if not isinstance(target, ast.Name | ast.Attribute):
+            return
+        if isinstance(target, ast.Attribute):
+            part(frame.aliases, ast.unparse(target), pc, self.diagrams)
+        self._share(target, source, value, frame, pc)
+
+    def still_shared(self, target: ast.expr, source: ast.expr, frame: Frame) -> dict[str, Node]:
+        """What shares a variable's storage still after `y = y.view(…)`."""
+        if isinstance(target, ast.Name) and self.storage_of(source) == target.id:
+            return dict(frame.aliases.get(target.id, {}))
+        return {}
+
+    def _share(self, target: ast.expr, source: ast.expr, value: Node, frame: Frame, pc: Node) -> None:
+        if isinstance(source, ast.IfExp):
+            test = self.condition(source.test, frame, pc)
+            self._share(target, source.body, value, frame, self.diagrams.both(pc, test))
+            self._share(target, source.orelse, value, frame, self.diagrams.both(pc, self.diagrams.negate(test)))
             return
         key, other = ast.unparse(target), self.storage_of(source)
         if other is None and frame.function is not None and frame.function.is_kernel:
             other = _pointer(source)
-        frame.aliases.setdefault(key, set())
-        if other is None or other == key:
+        if other is None or other == key or pc is self.diagrams.false:
             return
         kinds = [v for v, _ in self.diagrams.values(value)]
         if not any(isinstance(v, Tensor | Opaque | Murky) for v in kinds):
             return
-        group = frame.aliases.setdefault(other, set()) | {other, key}
-        for member in group:
-            frame.aliases[member] = group
+        share(frame.aliases, key, other, pc, self.diagrams)
 
     def storage_of(self, source: ast.expr) -> str | None:
         """The variable whose storage an expression is, or is a view of; None for a fresh value."""
