@@ -44,6 +44,12 @@ def platform_of(path: str) -> str:
     return next((_FOLDERS[word] for word in words if word in _FOLDERS), "cuda")
 
 
+def elsewhere(text: str) -> bool:
+    """Whether a test or a name belongs to a platform other than the ordinary one."""
+    words = re.split(r"[^a-z]+", text.lower())
+    return any(word in _FOLDERS or word in ("aiter", "amx", "musa", "ipex") for word in words)
+
+
 @dataclass
 class Judge:
     """Decides tests of one function."""

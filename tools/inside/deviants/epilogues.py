@@ -106,6 +106,7 @@ def _nobody_knows_the_switch(
     survey: Survey, owner: Class, methods: Epilogues, wired: list[Wiring]
 ) -> Iterator[Suspect]:
     """A method leaves the factor to the router under a switch of which one of the routers has never heard."""
+    told: dict[tuple[str, str], list[Site]] = {}
     for sites in methods.values():
         judge = Judge(survey, sites[0].function)
         for switch in sorted(_switches(survey, sites)):
@@ -114,29 +115,28 @@ def _nobody_knows_the_switch(
             if any(s.applies(judge, on) is not False for s in sites) or not any(s.applies(judge, off) for s in sites):
                 continue
             for wiring in wired:
-                ignorant = _ignorant(survey, wiring, switch, on)
-                if ignorant is None:
-                    continue
-                excused = next(s for s in sites if s.applies(judge, off))
-                yield Suspect(
-                    "never",
-                    "switch unknown to the router",
-                    survey.place(excused.function, excused.node),
-                    f"{excused.function.qualname} leaves {survey.factor} to the router when {switch}; "
-                    f"{wiring.router} applies it only when it is told, and is not",
-                    f"{switch} and the router is {wiring.router}",
-                    (survey.place(wiring.function, wiring.node, "built here"), ignorant),
-                )
+                if _ignorant(survey, wiring, switch, on):
+                    told.setdefault((switch, wiring.router), []).append(next(s for s in sites if s.applies(judge, off)))
+    for (switch, router), excused in told.items():
+        wiring = next(w for w in wired if w.router == router)
+        first, *others = excused
+        yield Suspect(
+            "never",
+            "switch unknown to the router",
+            survey.place(first.function, first.node),
+            f"{', '.join(s.function.name for s in excused)} of {owner.name} leave {survey.factor} to the router when "
+            f"{switch}; {router} applies it only when it is told, and is not",
+            f"{switch} and the router is {router}",
+            (survey.place(wiring.function, wiring.node, "built here"), *_places(survey, others, "likewise")),
+        )
 
 
-def _ignorant(survey: Survey, wiring: Wiring, switch: str, setting: Setting) -> Place | None:
-    """The router's class, where it isn't told to apply the factor and its file doesn't know the switch."""
+def _ignorant(survey: Survey, wiring: Wiring, switch: str, setting: Setting) -> bool:
+    """Whether a router isn't told to apply the factor, and its file doesn't know the switch."""
     if wiring.folds(Judge(survey, wiring.function), setting) is not False:
-        return None
+        return False
     router = survey.class_named(wiring.router)
-    if router is None or _knows(router, switch):
-        return None
-    return Place(router.module.path, router.node.lineno, router.name, "doesn't know the switch")
+    return router is not None and not _knows(router, switch)
 
 
 def _knows(router: Class, switch: str) -> bool:

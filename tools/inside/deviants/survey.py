@@ -99,19 +99,36 @@ class Survey:
         return plain + [f for owner in self.classes for f in owner.functions.values() if self.factor in f.text]
 
     @cached_property
-    def _class_files(self) -> dict[str, list[str]]:
-        """For each top-level class of the files that matter for a factor, where it is defined."""
-        head = re.compile(rb"^class[ \t]+(\w+)", re.MULTILINE)
-        found: dict[str, list[str]] = {}
+    def holders(self) -> set[str]:
+        """Names of configurations that the factor is read from: `runner_config` in `runner_config.factor`."""
+        read = re.compile(rf"\b(\w*config\w*)\.{re.escape(self.factor)}\b")
+        return {name for function in self.functions for name in read.findall(function.text)}
+
+    @cached_property
+    def _heads(self) -> dict[str, list[tuple[str, str]]]:
+        """For each class at the top level of a file, the files and what stands in its parentheses there."""
+        head = re.compile(rb"^class[ \t]+(\w+)(?:\(([^)]*)\))?", re.MULTILINE)
+        found: dict[str, list[tuple[str, str]]] = {}
         for path in self.sources:
             for match in head.finditer(self._load(path)):
-                found.setdefault(match[1].decode(), []).append(path)
+                bases = (match[2] or b"").decode("utf-8", "replace")
+                found.setdefault(match[1].decode(), []).append((path, bases))
         return found
 
     def class_named(self, name: str) -> Class | None:
         """The only class of that name at the top level of a file."""
-        paths = self._class_files.get(name, [])
-        return self._at(paths[0], name, Class) if len(paths) == 1 else None  # type: ignore[return-value]
+        places = self._heads.get(name, [])
+        return self._class_at(places[0][0], name) if len(places) == 1 else None
+
+    def _class_at(self, path: str, name: str) -> Class | None:
+        found = self._at(path, name, Class)
+        return found if isinstance(found, Class) else None
+
+    def below(self, names: set[str]) -> list[Class]:
+        """Classes that have one of these as a base."""
+        word = re.compile(r"\b(" + "|".join(map(re.escape, sorted(names))) + r")\b") if names else None
+        places = [(path, n) for n, at in self._heads.items() for path, b in at if word and word.search(b)]
+        return [made for path, n in places if (made := self._class_at(path, n)) is not None]
 
     def _at(self, path: str, name: str, kind: type) -> Class | Function | None:
         module = self.program.module(path)
