@@ -7,6 +7,7 @@ import sys
 import time
 from typing import Any
 
+from .deviants.find import find
 from .exactly_once import entries, sinks
 from .exactly_once.engine import Engine
 from .exactly_once.follow import follow
@@ -23,7 +24,10 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         request: `root`, `factor`; optional `entry` (see `entries.named`), `facts` (guard to value), `sinks` (TOML),
-            `seconds` for all entries together.
+            `seconds` for all entries together, `tables` (false: only the places that deviate).
+
+    Returns:
+        `tables`, `files` and so on; `suspects` and `compared` (see `deviants.find`), empty where an entry is named.
 
     Raises:
         InsideError: no such entry, no such factor, or sinks that aren't valid.
@@ -45,8 +49,9 @@ def _traced(request: dict[str, Any]) -> dict[str, Any]:
     known = sinks.load(request.get("sinks", ""), "sinks")
     first = Engine(program, factor, known)
     named = request.get("entry", "")
-    found = entries.named(program, first, named) if named else entries.everywhere(program, first)
-    if not found:
+    deviant = {"suspects": [], "compared": {}} if named else find(program, factor)
+    found = _entries(program, first, request)
+    if not found and not deviant["compared"]:
         raise InsideError(_nothing(factor, named, first))
     seconds = request.get("seconds", 60.0)
     tables: list[dict[str, Any]] = []
@@ -55,11 +60,20 @@ def _traced(request: dict[str, Any]) -> dict[str, Any]:
         tables += follow(program, entry, factor, known, facts, max(left / (len(found) - number), 0.5))
     return {
         "tables": tables,
+        "suspects": deviant["suspects"],
+        "compared": deviant["compared"],
         "entries_left_out": max(0, len(found) - MOST_ENTRIES),
         "files": {path: _digest(module.text) for path, module in program.opened.items() if module is not None},
         "broken": program.broken,
         "seconds": round(time.monotonic() - started, 3),
     }
+
+
+def _entries(program: Program, engine: Engine, request: dict[str, Any]) -> list[entries.Entry]:
+    if not request.get("tables", True):
+        return []
+    named = request.get("entry", "")
+    return entries.named(program, engine, named) if named else entries.everywhere(program, engine)
 
 
 def _nothing(factor: str, entry: str, engine: Engine) -> str:

@@ -113,7 +113,7 @@ class Judge:
             local = [s for s in self.function.module.binders.get(name, []) if _binds(s, name)]
             if len(local) != len(self.function.module.binders.get(name, [])):
                 return None
-        return local[0].value if len(local) == 1 else None  # type: ignore[attr-defined,no-any-return]
+        return local[0].value if len(local) == 1 else None  # type: ignore[attr-defined]
 
     def speaks(self, test: ast.expr) -> bool:
         """Whether a test has to do with flags, classes or platforms."""

@@ -38,9 +38,7 @@ def look(survey: Survey) -> Iterator[Suspect]:
                     yield _suspect(survey, function, one, keeping[0], *made)
 
 
-def _suspect(
-    survey: Survey, function: Function, one: Filter, other: Filter, init: Function, made: ast.AST
-) -> Suspect:
+def _suspect(survey: Survey, function: Function, one: Filter, other: Filter, init: Function, made: ast.AST) -> Suspect:
     return Suspect(
         "wrong",
         "key dropped",

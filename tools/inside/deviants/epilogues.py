@@ -150,9 +150,10 @@ def _switches(survey: Survey, sites: list[Site]) -> set[str]:
     for site in sites:
         for test, _ in site.tests:
             for node in ast.walk(test):
-                if isinstance(node, ast.Name) and re.match(r"_*(use|enable|has)_", node.id):
-                    if node.id in site.function.module.binders and not survey.is_flag(node.id):
-                        found.add(node.id)
+                name = node.id if isinstance(node, ast.Name) else ""
+                bound = name in site.function.module.binders and not survey.is_flag(name)
+                if bound and re.match(r"_*(use|enable|has)_", name):
+                    found.add(name)
     return found
 
 
@@ -169,5 +170,3 @@ def _home(judge: Judge, switch: str) -> Setting:
 
 def _places(survey: Survey, sites: list[Site], note: str) -> tuple[Place, ...]:
     return tuple(survey.place(s.function, s.node, note) for s in sites[:3])
-
-

@@ -54,10 +54,9 @@ def _branches(body: Sequence[ast.stmt], before: tuple[ast.AST, ...], tests: tupl
             before = (*before, statement)
         elif isinstance(statement, ast.Return) and statement.value is not None:
             backend = next((b for test, outcome in reversed(tests) if outcome and (b := asked(test))), "")
-            first = next((s for s in (*before, statement) if isinstance(s, ast.stmt)), statement)
-            started = next((s for s in body if isinstance(s, ast.stmt)), first)
+            first = body[0]
             passed = next((ast.unparse(test) for test, outcome in reversed(tests) if outcome), "")
-            yield Branch((*before, statement), backend, passed, started, statement.value)
+            yield Branch((*before, statement), backend, passed, first, statement.value)
         else:
             before = (*before, statement)
 

@@ -60,9 +60,11 @@ class Reader:
 
     def _locals(self) -> Iterator[tuple[str, tuple[Test, ...]]]:
         for node in ast.walk(self.function.node):
-            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-                if carries(node.value, {self.survey.factor}, self.survey.factor):
-                    yield node.targets[0].id, chosen(node.value, {self.survey.factor}, self.survey.factor)
+            target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+            if not (isinstance(node, ast.Assign) and isinstance(target, ast.Name)):
+                continue
+            if carries(node.value, {self.survey.factor}, self.survey.factor):
+                yield target.id, chosen(node.value, {self.survey.factor}, self.survey.factor)
 
     def _block(self, body: Sequence[ast.stmt], tests: tuple[Test, ...]) -> None:
         for statement in body:
@@ -77,9 +79,9 @@ class Reader:
                 self._statement(statement, tests)
 
     def _statement(self, statement: ast.stmt, tests: tuple[Test, ...]) -> None:
-        if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Mult):
-            if self._carries(statement.value):
-                self._add(statement, statement.value, tests)
+        multiplies = isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Mult)
+        if multiplies and isinstance(statement, ast.AugAssign) and self._carries(statement.value):
+            self._add(statement, statement.value, tests)
         for name in ("body", "orelse", "finalbody"):
             self._block(getattr(statement, name, []) or [], tests)
         for handler in getattr(statement, "handlers", []):
@@ -143,7 +145,7 @@ class _Spelled(ast.NodeTransformer):
     def __init__(self, given: dict[str, ast.expr], judge: Judge) -> None:
         self.given, self.judge, self.depth = given, judge, 0
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802 - the name that ast calls
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         made = self.judge.made(node.id) if node.id not in self.given and self.depth < DEEPEST else None
         if made is None:
             return self.given.get(node.id, node)

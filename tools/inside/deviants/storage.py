@@ -83,5 +83,3 @@ def _tested(tests: tuple[Test, ...]) -> bool:
             if _DTYPE.search(word):
                 return True
     return False
-
-

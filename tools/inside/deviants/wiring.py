@@ -49,7 +49,7 @@ def _in_function(survey: Survey, function: Function) -> Iterator[Wiring]:
         flags = [value for name, value in given.items() if survey.is_flag(name)]
         holds = any(carries(value, {survey.factor}, survey.factor) for value in given.values())
         updates = last_name(node.func) == "update"
-        if not flags or not (holds or updates) or isinstance(flags[0], ast.Constant) and not flags[0].value:
+        if not flags or not (holds or updates) or (isinstance(flags[0], ast.Constant) and not flags[0].value):
             continue
         routers = collected.get(_target(function, node), []) if last_name(node.func) in ("dict", "update") else []
         for router in routers or [last_name(node.func)]:

@@ -111,11 +111,13 @@ def _other_object_read(survey: Survey) -> Iterator[Suspect]:
 
 def _blanked(function: Function, factor: str) -> Iterator[tuple[ast.Call, str]]:
     """Calls that make a copy of a configuration without the factor for a method of an object that is held."""
-    delegates = [call.func.attr for call in ast.walk(function.node) if _is_delegation(call, function)]  # type: ignore
-    for node in ast.walk(function.node):
-        for keyword in node.keywords if isinstance(node, ast.Call) and delegates else ():
+    calls = [node for node in ast.walk(function.node) if isinstance(node, ast.Call)]
+    if not any(_is_delegation(call, function) for call in calls):
+        return
+    for call in calls:
+        for keyword in call.keywords:
             if keyword.arg == factor and isinstance(keyword.value, ast.Constant) and keyword.value.value in (None, 1):
-                yield node, delegates[0]
+                yield call, function.name
 
 
 def _is_delegation(node: ast.AST, function: Function) -> bool:
