@@ -219,7 +219,7 @@ class ExactlyOnceData(ToolData):
     suspects: list[Suspect] = Field(default_factory=list)
     """Places that deviate from their siblings; looked for where no entry is named."""
     compared: dict[str, int] = Field(default_factory=dict)
-    """For each file, how many of its places were compared with others for that."""
+    """For each file, how many of its functions were compared with others for that."""
     counts: list[int]
     """Every count that occurs, in order."""
     undecided: int

@@ -66,7 +66,8 @@ def _suspects(data: Json) -> Iterator[str]:
     yield from _section("used unlike their siblings (to be checked; nothing was counted)", rows, len(suspects))
     if data.get("compared") and not suspects:
         files = _many(len(data["compared"]), "file", "files")
-        yield f"no place is used unlike its siblings ({sum(data['compared'].values()):,} compared in {files})"
+        functions = _many(sum(data["compared"].values()), "function", "functions")
+        yield f"nothing uses it unlike its siblings ({functions} of {files} compared)"
 
 
 def _findings(findings: Sequence[Json]) -> Iterator[str]:

@@ -51,7 +51,8 @@ def _traced(request: dict[str, Any]) -> dict[str, Any]:
     named = request.get("entry", "")
     deviant = {"suspects": [], "compared": {}} if named else find(program, factor)
     found = _entries(program, first, request)
-    if not found and not deviant["compared"]:
+    mentioned = any(factor.encode() in program.tree.load(path) for path in first.sources) if not found else True
+    if not found and not deviant["compared"] and (request.get("tables", True) or not mentioned):
         raise InsideError(_nothing(factor, named, first))
     seconds = request.get("seconds", 60.0)
     tables: list[dict[str, Any]] = []

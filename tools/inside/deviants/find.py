@@ -25,8 +25,8 @@ def find(program: Program, factor: str) -> dict[str, Any]:
     """Places where a factor is used unlike in their siblings.
 
     Returns:
-        `suspects` (rule, kind, path, line, end_line, symbol, when, why, see), `compared` (how many places of each
-        file were compared with others), `seconds`.
+        `suspects` (rule, kind, path, line, end_line, symbol, when, why, see), `compared` (how many functions of
+        each file were compared with others), `seconds`.
     """
     started = time.monotonic()
     with no_collection():
@@ -34,7 +34,7 @@ def find(program: Program, factor: str) -> dict[str, Any]:
         found = [suspect for look in RULES for suspect in look(survey)]
     return {
         "suspects": [_data(suspect) for suspect in dict.fromkeys(found)],
-        "compared": dict(sorted(survey.compared.items())),
+        "compared": {path: len(names) for path, names in sorted(survey.compared.items())},
         "seconds": round(time.monotonic() - started, 3),
     }
 

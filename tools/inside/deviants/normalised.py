@@ -56,13 +56,14 @@ def _handed(survey: Survey, function: Function) -> Iterator[tuple[ast.AST, ast.e
     for node in ast.walk(function.node):
         for value in arguments(node) if isinstance(node, ast.Call) else ():
             if isinstance(value, ast.IfExp) and (test := _chosen(survey, value)):
-                yield value, test[0]
+                yield value, test[0] if _is_off(*test) else None
 
 
 def _chosen(survey: Survey, value: ast.IfExp) -> Test | None:
+    """The test of an argument that is the factor or one."""
     for side, other, outcome in ((value.body, value.orelse, True), (value.orelse, value.body, False)):
         is_one = isinstance(other, ast.Constant) and other.value == 1
-        if is_one and carries(side, {survey.factor}, survey.factor) and _is_off(value.test, outcome):
+        if is_one and carries(side, {survey.factor}, survey.factor):
             return value.test, outcome
     return None
 

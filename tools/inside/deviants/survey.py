@@ -51,12 +51,12 @@ class Survey:
     """What is known about one factor in a tree.
 
     Attributes:
-        compared: for each file, how many of its places were compared with others.
+        compared: for each file, its functions that were compared with others.
     """
 
     program: Program
     factor: str
-    compared: dict[str, int] = field(default_factory=dict)
+    compared: dict[str, set[str]] = field(default_factory=dict)
 
     @cached_property
     def sources(self) -> list[str]:
@@ -163,7 +163,7 @@ class Survey:
 
     def note(self, function: Function) -> None:
         """A place of this function was compared with others."""
-        self.compared[function.module.path] = self.compared.get(function.module.path, 0) + 1
+        self.compared.setdefault(function.module.path, set()).add(function.qualname)
 
     def place(self, function: Function, node: ast.AST, note: str = "") -> Place:
         """Where a node of a function stands."""
