@@ -309,6 +309,44 @@ def test_a_key_that_only_a_sibling_passes_on(tmp_path: Path, keys: str, flagged:
     assert suspects(tmp_path, {"rope.py": text}, "mscale") == expected
 
 
+EXPERTS = """
+class Experts:
+    def __init__(self, size, gain=1.0):
+        self.gain = gain
+
+    def forward(self, x):
+        return route(x, gain=self.gain)
+
+def route(x, gain):
+    return x * gain if gain != 1.0 else x
+
+class Block:
+    def __init__(self, config):
+        self.gain = config.gain
+        self.experts = Experts(4, gain={given})
+
+    def forward(self, x):
+        y = self.experts(x)
+        {then}
+        return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "then", "flagged"),
+    [
+        ("self.gain", "y = self.experts(x) * self.gain", True),
+        ("self.gain", "y *= self.gain", True),
+        ("1.0", "y *= self.gain", False),
+        ("self.gain", "pass", False),
+        ("self.gain", "x = x * self.gain", False),
+    ],
+)
+def test_a_factor_that_is_handed_on_and_applied_again(tmp_path: Path, given: str, then: str, flagged: bool) -> None:
+    expected = [("twice", "handed on and applied again", "Block.forward")] if flagged else []
+    assert suspects(tmp_path, {"block.py": EXPERTS.format(given=given, then=then)}) == expected
+
+
 def test_what_was_compared_is_told_and_tests_of_the_tree_are_left_out(tmp_path: Path) -> None:
     files = block(ASKS, "True")
     answer = found(tmp_path, files | {"tests/block.py": files["block.py"]})

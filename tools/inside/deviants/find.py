@@ -8,7 +8,7 @@ from typing import Any
 
 from ..collecting import no_collection
 from ..exactly_once.program import Program
-from . import dropped, epilogues, normalised, runners, storage, wrappers
+from . import dropped, epilogues, handed, normalised, runners, storage, wrappers
 from .survey import Place, Survey, Suspect
 
 RULES: tuple[Callable[[Survey], Iterator[Suspect]], ...] = (
@@ -18,6 +18,7 @@ RULES: tuple[Callable[[Survey], Iterator[Suspect]], ...] = (
     normalised.look,
     storage.look,
     dropped.look,
+    handed.look,
 )
 
 
