@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ..exactly_once.program import Class
 from .conditions import PLATFORMS, Judge, Setting, platform_of, tested_classes
-from .sites import Reader, Site
+from .sites import Site, applications
 from .survey import Place, Survey, Suspect, flags_in
 from .wiring import Wiring, wirings
 
@@ -20,7 +20,7 @@ Epilogues = dict[str, list[Site]]
 def look(survey: Survey) -> Iterator[Suspect]:
     """Compare the methods of every class that applies the factor."""
     for owner in survey.classes:
-        found = {n: Reader(survey, f).sites() for n, f in owner.functions.items() if survey.factor in f.text}
+        found = {n: applications(survey, f, inline=True) for n, f in owner.functions.items()}
         methods = {n: s for n, s in found.items() if s and n not in BUILDERS}
         if not methods:
             continue

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..exactly_once.program import Class, Function, last_name
 from .conditions import Judge
-from .sites import Reader, Site, carries
+from .sites import Site, applications, carries
 from .survey import Survey, Suspect
 
 
@@ -54,7 +54,7 @@ def _applied(survey: Survey, name: str) -> Site | None:
         return None
     for function in survey.functions:
         names = {a.arg for a in [*function.node.args.args, *function.node.args.kwonlyargs]}
-        sites = Reader(survey, function, inline=False).sites() if survey.factor in names else []
+        sites = applications(survey, function) if survey.factor in names else []
         if sites:
             return sites[0]
     return None
@@ -63,7 +63,7 @@ def _applied(survey: Survey, name: str) -> Site | None:
 def _again(survey: Survey, owner: Class, attribute: str) -> Iterator[Site]:
     """Applications to what an attribute answers, whatever flags and platforms say."""
     for function in owner.functions.values():
-        for site in Reader(survey, function, inline=False).sites() if survey.factor in function.text else ():
+        for site in applications(survey, function):
             judge = Judge(survey, function)
             if not any(judge.speaks(test) for test, _ in site.tests) and _answers(judge, site.node, attribute):
                 yield site

@@ -77,6 +77,7 @@ class Consumers:
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
         self._takers: dict[str, Place | None] = {}
+        self._heads = [(function, ast.unparse(function.node.args)) for function in survey.functions]
 
     def of(self, owner: Class, branch: Branch) -> Place | None:
         """Where a branch uses the factor; None where it does nowhere."""
@@ -107,8 +108,8 @@ class Consumers:
         if name not in self._takers:
             self._takers[name] = None
             hint = re.compile(rf":\s*[\"']?{re.escape(name)}\b")
-            for function in self.survey.functions:
-                if hint.search(_head(function)) and any(self._reads(n) for n in ast.walk(function.node)):
+            for function, head in self._heads:
+                if hint.search(head) and any(self._reads(n) for n in ast.walk(function.node)):
                     self._takers[name] = self.survey.place(function, function.node, "applies it")
                     break
         return self._takers[name]
@@ -119,10 +120,6 @@ class Consumers:
 
 def _is_own(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
-def _head(function: Function) -> str:
-    return ast.unparse(function.node.args)
 
 
 def _returned(function: Function) -> list[str]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ..exactly_once.program import Function, last_name
-from .sites import Reader, Site, Test, arguments, carries
+from .sites import Site, Test, applications, arguments, carries
 from .survey import Survey, Suspect
 
 _NORMALISES = re.compile(r"(re)?norm(alize|alise)?(_topk)?(_prob)?")
@@ -43,7 +43,7 @@ def _suspect(survey: Survey, function: Function, node: ast.AST, test: ast.expr) 
 
 def _sites(survey: Survey, function: Function) -> Iterator[tuple[ast.AST, ast.expr | None]]:
     """Applications, each with the test that makes it depend on a normalisation flag alone."""
-    for site in Reader(survey, function, inline=False).sites():
+    for site in applications(survey, function):
         yield site.node, _deciding(site)
 
 

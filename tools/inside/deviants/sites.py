@@ -42,10 +42,19 @@ class Site:
         return found
 
 
+def applications(survey: Survey, function: Function, inline: bool = False) -> list[Site]:
+    """Where a function applies the factor, in order; `inline`: or hands it to a function of the tree that does."""
+    key = (function.module.path, function.node.lineno, inline)
+    if key not in survey.read:
+        survey.read[key] = Reader(survey, function, inline).sites() if survey.factor in function.text else []
+    found: list[Site] = survey.read[key]
+    return found
+
+
 class Reader:
     """Reads applications out of one function."""
 
-    def __init__(self, survey: Survey, function: Function, inline: bool = True) -> None:
+    def __init__(self, survey: Survey, function: Function, inline: bool) -> None:
         self.survey, self.function, self.inline = survey, function, inline
         self.carriers: dict[str, tuple[Test, ...]] = {survey.factor: ()}
         self.carriers.update(self._locals())
@@ -125,7 +134,7 @@ class Reader:
         spec = helper.node.args
         names = [a.arg for a in [*spec.posonlyargs, *spec.args]]
         given = dict(zip(names, node.args, strict=False)) | {k.arg: k.value for k in node.keywords if k.arg}
-        inner = Reader(self.survey, helper, inline=False).sites()
+        inner = applications(self.survey, helper)
         spelled = _Spelled(given, Judge(self.survey, helper))
         return [tuple((spelled.visit(copy.deepcopy(t)), o) for t, o in site.tests) for site in inner]
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from ..exactly_once.program import Class, Function, Module, Program, last_name
 from ..source import Unreadable
@@ -52,11 +53,13 @@ class Survey:
 
     Attributes:
         compared: for each file, its functions that were compared with others.
+        read: what was read out of functions, for whoever asks again.
     """
 
     program: Program
     factor: str
     compared: dict[str, set[str]] = field(default_factory=dict)
+    read: dict[tuple[str, int, bool], list[Any]] = field(default_factory=dict)
 
     @cached_property
     def sources(self) -> list[str]:

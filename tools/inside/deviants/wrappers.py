@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ..exactly_once.program import Class, Function, last_name
 from .conditions import Judge, Setting, tested_classes
-from .sites import Reader, Site, arguments, carries
+from .sites import Site, applications, arguments, carries
 from .survey import Place, Survey, Suspect
 
 
@@ -41,7 +41,7 @@ def _special(survey: Survey) -> dict[str, Site]:
     """Classes for which somebody applies the factor who wouldn't for another, with the place."""
     found: dict[str, Site] = {}
     for function in survey.functions:
-        for site in Reader(survey, function, inline=False).sites():
+        for site in applications(survey, function):
             judge = Judge(survey, function)
             for name in sorted(tested_classes(test for test, _ in site.tests)):
                 setting = Setting(classes=frozenset({name}))
@@ -150,7 +150,7 @@ def _reads_elsewhere(survey: Survey, function: Function, kept: str) -> Iterator[
         other = isinstance(where, ast.Attribute) and where.attr == kept and last_name(where.value) in parameters
         if not other:
             continue
-        for site in Reader(survey, function, inline=False).sites():
+        for site in applications(survey, function):
             if _after(site.node, read) and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(site.node)):
                 yield read, survey.place(function, site.node, "multiplies")
                 break
