@@ -1,20 +1,26 @@
 """Run `sleuth trace` on the releases before and after known bugs, and count what it gets right.
 
-    python bench/corpus.py [--corpus FILE] [--kinds scale-] [--only ID …] [--entry row] [--git DIR] [--out table.jsonl]
+    python bench/corpus.py [--corpus FILE] [--kinds scale-] [--only ID …] [--by worlds] [--git DIR] [--out table.jsonl]
 
 A row of the corpus names a bug, the release that had it and the release that fixed it, the file in either, and a
 factor. Releases are fetched as wheels into a cache outside the project (sleuth's own, or --cache), commits are taken
 from the repositories given with --git; what can't be had is listed and not counted. The trace finds its entry by
 itself, unless `--entry row` hands it the row's file.
 
-What is counted. A release is *flagged* when a finding of the right kind has the row's file as its path (`after_file`
-for the fixed release): kind `never` for rows scale-never, `twice` for scale-twice, any kind but `unknown` for the
-others. Where in the file doesn't matter; `near` says whether it is within 40 lines of the row's lines or in the
-function or class that the row names first. Findings in other files count for nothing. A release that isn't flagged is
-*unknown* when no world was traced, when a finding of kind `unknown` has the row's file as its path, or when a world of
-an entry in that file has no count and doesn't end in an exception; else it is *clean*. When the command prints no JSON
-it has *failed*. A pair is right when the release before is flagged and the one after is clean. A false alarm is a fixed
-release that is flagged, also when what was flagged is another, real defect.
+What is counted. By default the judge is what `sleuth trace --suspects` says: the places that use the factor unlike
+their siblings. A release is *flagged* when a suspect of the right kind has the row's file as its path (`after_file` for
+the fixed release): kind `never` for rows scale-never, `twice` for scale-twice, any kind but `unknown` for the others.
+Where in the file doesn't matter; `near` says whether it is within 40 lines of the row's lines or in the function or
+class that the row names first. Suspects in other files count for nothing; `others` says how many there are. A release
+that isn't flagged is *clean* when places of the row's file were compared with others, else *unknown*: nothing there was
+looked at. That a file is clean means that its uses agree with each other, not that every count is one.
+
+With `--by worlds` the judge is the findings of the worlds tables, followed for as long as `--follow` says. What isn't
+flagged is *unknown* when no world was traced, when a finding of kind `unknown` has the row's file as its path, or when
+a world of an entry in that file has no count and doesn't end in an exception; else it is *clean*.
+
+When the command prints no JSON it has *failed*. A pair is right when the release before is flagged and the one after is
+clean. A false alarm is a fixed release that is flagged, also when what was flagged is another, real defect.
 
 A row's factor is free text; `corpus_judge.names` says how it becomes the identifiers that are traced, one trace each.
 """
@@ -34,7 +40,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from corpus_judge import Json, Judgement, Place, judge, names
+from corpus_judge import Json, Judgement, Place, by_suspects, by_worlds, names
 from corpus_trees import NoTree, Trees
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "bench" / "corpus" / "dev.jsonl"
@@ -54,16 +60,19 @@ class Tracer:
 
     command: str
     seconds: float
+    by: str
+    follow: float
     answers: dict[tuple[str, ...], tuple[list[Json], float]] = field(default_factory=dict)
 
     def trace(self, factor: str, tree: Path, entry: str | None) -> tuple[list[Json], float]:
-        """The tables for a factor, and the seconds they took.
+        """What is said of a factor, and the seconds that took; of the worlds, one table an entry.
 
         Raises:
-            Failed: no table came back.
+            Failed: no answer came back.
         """
         argv = [self.command, "trace", factor, "--tree", str(tree), "--format", "json"]
         argv += ["--entry", entry] if entry else []
+        argv += ["--suspects"] if self.by == "suspects" else ["--seconds", f"{self.follow:g}"]
         if tuple(argv) not in self.answers:
             start = time.perf_counter()
             tables = self._run(argv)
@@ -82,10 +91,11 @@ class Tracer:
         except ValueError as error:
             last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no JSON"]
             raise Failed(f"exit {done.returncode}: {last[0]}") from error
-        tables = said if isinstance(said, list) else [said]
-        if not all(isinstance(table, dict) for table in tables):
-            raise Failed("the JSON isn't a table")
-        return tables
+        found = said.get("tables", [said]) if self.by == "worlds" and isinstance(said, dict) else said
+        answers = found if isinstance(found, list) else [found]
+        if not all(isinstance(answer, dict) for answer in answers):
+            raise Failed("the JSON isn't an answer")
+        return answers
 
 
 @dataclass(frozen=True)
@@ -150,16 +160,16 @@ def _files(row: Json) -> list[tuple[str, str]]:
 def _judge_release(
     place: Place, traced: Sequence[str], root: Path, tracer: Tracer, with_entry: bool
 ) -> tuple[Judgement, float]:
-    tables: list[Json] = []
+    answers: list[Json] = []
     seconds = 0.0
     for name in traced:
         try:
             found, took = tracer.trace(name, root, place.file if with_entry else None)
         except Failed as error:
             return Judgement("failed", why=str(error)), seconds
-        tables += found
+        answers += found
         seconds += took
-    return judge(place, tables), seconds
+    return (by_suspects if tracer.by == "suspects" else by_worlds)(place, answers), seconds
 
 
 def summary(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -210,7 +220,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="the rows, JSON lines")
     parser.add_argument("--kinds", nargs="+", default=["scale-"], metavar="KIND", help="how a row's kind begins")
     parser.add_argument("--only", nargs="+", default=[], metavar="ID", help="these rows, whatever their kind")
-    parser.add_argument("--entry", choices=["none", "row"], default="none", help="row: hand the row's file over")
+    parser.add_argument("--by", choices=["suspects", "worlds"], default="suspects", help="which answer is judged")
+    parser.add_argument(
+        "--entry", choices=["none", "row"], default="none", help="row: hand over the row's file (worlds)"
+    )
+    parser.add_argument("--follow", type=float, default=120, help="how long one trace of the worlds may follow code")
     parser.add_argument("--cache", type=Path, help="where trees are kept, NAME-VERSION each (default: sleuth's cache)")
     parser.add_argument(
         "--git", type=Path, action="append", default=[], metavar="DIR", help="a repository with commits"
@@ -225,10 +239,10 @@ def main() -> None:
     options = arguments()
     if options.cache:
         os.environ["SLEUTH_CACHE"] = str(options.cache.absolute())
-    trees, tracer = Trees(options.git), Tracer(options.sleuth, options.seconds)
+    trees, tracer = Trees(options.git), Tracer(options.sleuth, options.seconds, options.by, options.follow)
     start, outcomes = time.perf_counter(), []
     for row in read_rows(options.corpus, options.kinds, options.only):
-        outcomes.append(run_row(row, trees, tracer, options.entry == "row"))
+        outcomes.append(run_row(row, trees, tracer, options.entry == "row" and options.by == "worlds"))
         print(outcomes[-1].text(), flush=True)
     if options.out:
         lines = [json.dumps({**asdict(outcome), "verdict": _verdict(outcome)}) for outcome in outcomes]

@@ -51,17 +51,34 @@ class Judgement:
         return f"{self.status} {self.finding.get('kind')}@{self.finding.get('line')} [{near}]"
 
 
-def judge(place: Place, tables: Sequence[Json]) -> Judgement:
+def by_suspects(place: Place, answers: Sequence[Json]) -> Judgement:
+    """Compare the places that deviate with where the row says that the defect is."""
+    return _judged(place, _all(answers, "suspects"), _uncompared(place, answers))
+
+
+def by_worlds(place: Place, tables: Sequence[Json]) -> Judgement:
     """Compare the findings of all tables with where the row says that the defect is."""
-    findings = [finding for table in tables for finding in table.get("findings", [])]
+    return _judged(place, _all(tables, "findings"), _undecided(place, tables))
+
+
+def _all(answers: Sequence[Json], key: str) -> list[Json]:
+    return [finding for answer in answers for finding in answer.get(key, [])]
+
+
+def _judged(place: Place, findings: Sequence[Json], undecided: Iterator[str]) -> Judgement:
     wanted = [finding for finding in findings if _wanted(place.kind, str(finding.get("kind")))]
     here = [finding for finding in wanted if finding.get("path") == place.file]
     others = len(wanted) - len(here)
     if here:
         best = max(here, key=lambda finding: is_near(place, finding))
         return Judgement("flagged", best, is_near(place, best), others)
-    why = next(_undecided(place, tables), "")
+    why = next(undecided, "")
     return Judgement("unknown" if why else "clean", others=others, why=why)
+
+
+def _uncompared(place: Place, answers: Sequence[Json]) -> Iterator[str]:
+    if not any((answer.get("compared") or {}).get(place.file) for answer in answers):
+        yield "nothing in the file was compared"
 
 
 def _wanted(kind: str, found: str) -> bool:

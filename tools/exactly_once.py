@@ -44,6 +44,10 @@ class ExactlyOnceArgs(ToolArgs):
         description="More entries for sinks.toml, as TOML text: what calls that leave Python do with the factor.",
     )
     seconds: float = Field(default=45.0, gt=0, le=3_600, description="How long to follow code, all entries together.")
+    tables: bool = Field(
+        default=True,
+        description="False: follow nothing, only name the places that use the factor unlike their siblings.",
+    )
 
 
 class Part(ToolData):
@@ -148,6 +152,31 @@ class Finding(Part):
     why: str = ""
 
 
+class Seen(Part):
+    """A place that a suspect was compared with."""
+
+    path: str
+    line: int
+    symbol: str = ""
+    note: str = ""
+
+
+class Suspect(Part):
+    """A place that uses the factor unlike its siblings; it isn't counted, and no verdict rests on it."""
+
+    kind: str
+    """never, twice or wrong."""
+    rule: str
+    """Which comparison found it."""
+    path: str
+    line: int
+    end_line: int = 0
+    symbol: str = ""
+    when: str = ""
+    why: str = ""
+    see: list[Seen] = Field(default_factory=list)
+
+
 class Table(Part):
     """The worlds table of one entry."""
 
@@ -187,6 +216,10 @@ class ExactlyOnceData(ToolData):
     tables: list[Table]
     findings: list[Finding]
     """Those of all tables."""
+    suspects: list[Suspect] = Field(default_factory=list)
+    """Places that deviate from their siblings; looked for where no entry is named."""
+    compared: dict[str, int] = Field(default_factory=dict)
+    """For each file, how many of its functions were compared with others for that."""
     counts: list[int]
     """Every count that occurs, in order."""
     undecided: int
@@ -205,7 +238,7 @@ class ExactlyOnceData(ToolData):
 
     def control_found(self) -> bool | None:
         """See `ToolData.control_found`: the factor was seen to be applied somewhere, or some world was counted."""
-        return any(table.sites for table in self.tables) or bool(self.counts)
+        return any(table.sites for table in self.tables) or bool(self.counts) or bool(self.compared)
 
 
 class ExactlyOnce(Tool[ExactlyOnceArgs, ExactlyOnceData]):
@@ -224,7 +257,7 @@ class ExactlyOnce(Tool[ExactlyOnceArgs, ExactlyOnceData]):
         data = _data(args, reply.value, known)
         left = data.entries_left_out
         return Outcome(
-            status=Status.OK if data.counts or data.raising or data.findings else Status.NO_DATA,
+            status=Status.OK if data.counts or data.raising or data.findings or data.compared else Status.NO_DATA,
             data=data,
             text=render(data.model_dump()),
             commands=[reply.command],
@@ -259,6 +292,8 @@ def _data(args: ExactlyOnceArgs, reply: dict[str, Any], known: list[Known]) -> E
         factor=args.factor,
         tables=tables,
         findings=[finding for table in tables for finding in table.findings],
+        suspects=[Suspect.model_validate(suspect) for suspect in reply["suspects"]],
+        compared=reply["compared"],
         counts=sorted(parts),
         undecided=sum(world.count is None and not world.parts for world in worlds) - raising,
         raising=raising,

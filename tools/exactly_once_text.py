@@ -23,7 +23,7 @@ Json = Mapping[str, Any]
 
 def render(data: Json) -> str:
     """What was found first, then each entry's table, then what is known about the deployment."""
-    lines = [*_heading(data), *_findings(data["findings"])]
+    lines = [*_heading(data), *_suspects(data), *_findings(data["findings"])]
     plain: list[str] = []
     lost: dict[str, list[str]] = {}
     for table in data["tables"]:
@@ -52,6 +52,24 @@ def _heading(data: Json) -> Iterator[str]:
 _REST = (("undecided", "undecided"), ("raising", "ending in an exception"))
 
 
+def _suspects(data: Json) -> Iterator[str]:
+    """Places that deviate, each with those it was compared with."""
+    rows: list[str] = []
+    suspects = data.get("suspects", [])
+    for one in suspects[:ROWS]:
+        when = f"; when {one['when']}" if one["when"] else ""
+        where = f"{one['path']}:{one['line']}"
+        rows += _wrapped(f"{where} {_KINDS.get(one['kind'], one['kind'])}? {one['why']}{when}", "  ", "      ")
+        seen = [f"{at['path']}:{at['line']}{f' ({note})' if (note := at['note']) else ''}" for at in one["see"]]
+        if seen:
+            rows += _wrapped("compare " + ", ".join(seen[:PLACES]), "      ", "          ")
+    yield from _section("used unlike their siblings (to be checked; nothing was counted)", rows, len(suspects))
+    if data.get("compared") and not suspects:
+        files = _many(len(data["compared"]), "file", "files")
+        functions = _many(sum(data["compared"].values()), "function", "functions")
+        yield f"nothing uses it unlike its siblings ({functions} of {files} compared)"
+
+
 def _findings(findings: Sequence[Json]) -> Iterator[str]:
     """Findings that come about in the same worlds as one, with the places that have a say in them."""
     groups: dict[tuple[str, str, str], list[Json]] = {}
@@ -66,7 +84,12 @@ def _findings(findings: Sequence[Json]) -> Iterator[str]:
     yield from _section("findings", rows, len(groups))
 
 
-_KINDS = {"never": "NEVER APPLIED", "twice": "APPLIED MORE THAN ONCE", "differs": "PARTS DIFFER"}
+_KINDS = {
+    "wrong": "APPLIED WRONGLY",
+    "never": "NEVER APPLIED",
+    "twice": "APPLIED MORE THAN ONCE",
+    "differs": "PARTS DIFFER",
+}
 
 
 def _is_plain(table: Json) -> bool:

@@ -44,6 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     text = f"how long to follow code (default: {SECONDS:g})"
     parser.add_argument("--seconds", type=seconds, default=SECONDS, metavar="S", help=text)
+    parser.add_argument(
+        "--suspects", action="store_true", help="only name places that use it unlike their siblings; takes seconds"
+    )
     parser.add_argument("--no-cache", action="store_true", help="neither use nor keep an answer")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="json has every world")
 
@@ -72,6 +75,7 @@ def _args(options: argparse.Namespace) -> dict[str, Any]:
         "entry": options.entry,
         "facts": _facts(options.set),
         "seconds": options.seconds,
+        "tables": not options.suspects,
         "sinks": _sinks(options.sinks) if options.sinks else "",
     }
 

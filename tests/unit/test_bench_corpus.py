@@ -57,12 +57,12 @@ class Bench:
     def pair(self, name: str, before: object, after: object, kind: str = "scale-never") -> None:
         self.row(name, self.release(f"{name}-b", before), self.release(f"{name}-a", after), kind)
 
-    def run(self, *options: str) -> tuple[str, dict[str, dict[str, Any]]]:
+    def run(self, *options: str, by: str = "worlds") -> tuple[str, dict[str, dict[str, Any]]]:
         """What it prints, and its lines by row."""
         corpus, out = self.folder / "rows.jsonl", self.folder / "table.jsonl"
         corpus.write_text("".join(json.dumps(row) + "\n" for row in self.rows))
         argv = [sys.executable, str(BENCH), f"--corpus={corpus}", f"--out={out}", f"--sleuth={self.sleuth}"]
-        argv += [f"--cache={self.folder / 'cache'}", *options]
+        argv += [f"--cache={self.folder / 'cache'}", f"--by={by}", *options]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         lines = map(json.loads, out.read_text().splitlines())
@@ -160,7 +160,7 @@ def test_the_entry_and_the_factors_names(bench: Bench) -> None:
     asked = (bench.folder / "asked").read_text().splitlines()
     assert len(asked) == 3, "the same question isn't asked twice"
     assert asked[0].startswith("trace _q_scale_float --tree ")
-    assert asked[0].endswith("--format json --entry pkg/moe.py")
+    assert asked[0].endswith("--format json --entry pkg/moe.py --seconds 120")
     bench.run("--only", "yarn")
     assert "--entry" not in (bench.folder / "asked").read_text().splitlines()[-1]
 
@@ -171,3 +171,32 @@ def test_rows_of_another_kind_are_left_out_unless_asked_for(bench: Bench) -> Non
     assert set(bench.run()[1]) == {"good"}
     assert set(bench.run("--kinds", "parallel-", "scale-")[1]) == {"good", "shard"}
     assert bench.run("--only", "shard")[1]["shard"]["verdict"] == "right"
+
+
+def said(*suspects: dict[str, Any], compared: int = 3, path: str = "pkg/moe.py") -> dict[str, Any]:
+    return {"factor": "my_factor", "tables": [], "suspects": list(suspects), "compared": {path: compared}}
+
+
+def test_suspects_are_the_judge_unless_worlds_are_asked_for(bench: Bench) -> None:
+    bench.pair("good", said(finding("never")), said(finding("never", path="pkg/other.py"), finding("twice")))
+    bench.pair("alarm", said(finding("never")), said(finding("never", line=900)))
+    bench.pair("missed", said(finding("twice")), said())
+    bench.pair("unseen", said(finding("never")), said(compared=0))
+    bench.pair("elsewhere", said(path="pkg/other.py"), said())
+    _, lines = bench.run(by="suspects")
+    verdicts = {name: line["verdict"] for name, line in lines.items()}
+    assert verdicts == {
+        "good": "right",
+        "alarm": "FALSE ALARM",
+        "missed": "missed",
+        "unseen": "unknown",
+        "elsewhere": "unknown",
+    }
+    assert lines["unseen"]["after"]["why"] == "nothing in the file was compared"
+    assert (bench.folder / "asked").read_text().splitlines()[0].endswith("--format json --suspects")
+
+
+def test_the_tables_of_one_answer_are_judged_one_by_one(bench: Bench) -> None:
+    whole = {"factor": "my_factor", "tables": [table(), table(finding("never"))], "findings": []}
+    bench.pair("good", whole, {"factor": "my_factor", "tables": [table()], "findings": []})
+    assert bench.run()[1]["good"]["verdict"] == "right"

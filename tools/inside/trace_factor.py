@@ -8,6 +8,7 @@ import sys
 import time
 from typing import Any
 
+from .deviants.find import find
 from .exactly_once import entries, sinks
 from .exactly_once.engine import Engine
 from .exactly_once.follow import follow
@@ -25,7 +26,10 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         request: `root`, `factor`; optional `entry` (see `entries.named`), `facts` (guard to value), `sinks` (TOML),
-            `seconds` for all entries together.
+            `seconds` for all entries together, `tables` (false: only the places that deviate).
+
+    Returns:
+        `tables`, `files` and so on; `suspects` and `compared` (see `deviants.find`), empty where an entry is named.
 
     Raises:
         InsideError: no such entry, no such factor, or sinks that aren't valid.
@@ -50,8 +54,10 @@ def _traced(request: dict[str, Any]) -> dict[str, Any]:
     known = sinks.load(request.get("sinks", ""), "sinks")
     first = Engine(program, factor, known)
     named = request.get("entry", "")
-    found = entries.named(program, first, named) if named else entries.everywhere(program, first)
-    if not found:
+    deviant = {"suspects": [], "compared": {}} if named else find(program, factor)
+    found = _entries(program, first, request)
+    mentioned = any(factor.encode() in program.tree.load(path) for path in first.sources) if not found else True
+    if not found and not deviant["compared"] and (request.get("tables", True) or not mentioned):
         raise InsideError(nothing_there(factor, named, first))
     seconds = request.get("seconds", 60.0)
     tables: list[dict[str, Any]] = []
@@ -60,11 +66,20 @@ def _traced(request: dict[str, Any]) -> dict[str, Any]:
         tables += follow(program, entry, factor, known, facts, max(left / (len(found) - number), 0.5))
     return {
         "tables": tables,
+        "suspects": deviant["suspects"],
+        "compared": deviant["compared"],
         "entries_left_out": max(0, len(found) - MOST_ENTRIES),
         "files": {path: _digest(module.text) for path, module in program.opened.items() if module is not None},
         "broken": program.broken,
         "seconds": round(time.monotonic() - started, 3),
     }
+
+
+def _entries(program: Program, engine: Engine, request: dict[str, Any]) -> list[entries.Entry]:
+    if not request.get("tables", True):
+        return []
+    named = request.get("entry", "")
+    return entries.named(program, engine, named) if named else entries.everywhere(program, engine)
 
 
 def nothing_there(factor: str, entry: str, engine: Engine) -> str:

@@ -55,7 +55,8 @@ def _counts(asked: Asked, owner: Class, names: list[str]) -> Counts:
         found = ends(run(engine, entry, construct(engine, entry)), engine)
     except (*GAVE_UP, ManyClasses):
         return {}
-    d, counts = engine.diagrams, {}
+    d = engine.diagrams
+    counts: Counts = {}
     for name in names:
         guard = d.guards.get(name)
         counts[name] = {"true": [], "false": []}
@@ -86,7 +87,7 @@ def _in_its_place(asked: Asked, unit: Unit) -> list[Class]:
         for chunk in [
             c for chunks in (module.chunks.values() if module else ()) for c in chunks if made.search(c.text)
         ]:
-            for function in ast.walk(chunk.node) if chunk.node is not None else ():
+            for function in ast.walk(chunk.node):
                 if isinstance(function, ast.FunctionDef):
                     for name in _alternatives(function, unit.name):
                         owner = _visible(engine, source, name)

@@ -56,7 +56,7 @@ def carried(result: Node, engine: Core) -> Node:
 
 def _carried(node: Node, engine: Core, inside: frozenset[int]) -> Node:
     d = engine.diagrams
-    nothing = d.leaf(())
+    nothing: Node = d.leaf(())
 
     def parts(value: Any) -> Node:
         if isinstance(value, Tensor | Murky):
