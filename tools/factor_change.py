@@ -33,9 +33,10 @@ class FactorChangeArgs(ToolArgs):
         default=None, description="The patch's id, as `sleuth.yaml` lists it; there is no answer without."
     )
     entry: str = Field(
-        min_length=1,
+        default="",
         description="Where to begin: as for exactly_once. A file that doesn't mention the factor stands for the "
-        "classes that it imports and names, which do.",
+        "classes that it imports and names, which do. Empty: classes that read the factor from a configuration and "
+        "name what the patch changes.",
     )
     facts: Facts = Field(default_factory=dict, description="Known guards and their values; they win over all others.")
     assume: Facts = Field(

@@ -178,3 +178,16 @@ def case_of(folder: Path, *edits: tuple[str, str, str], entry: str = "pkg/model.
 def test_a_patch(tmp_path: Path, edits: list[tuple[str, str, str]], expected: str) -> None:
     case = case_of(tmp_path, *edits)
     assert held(case) == {"p": expected}, case.verdicts
+
+
+@pytest.mark.parametrize(
+    ("edits", "expected"),
+    [
+        pytest.param([(ROUTERS, ASSERTION, STORED), (ROUTERS, HASHED, GUARDED)], CLEARED, id="guarded"),
+        pytest.param([(ROUTERS, ASSERTION, STORED)], GUILTY, id="the assertion deleted"),
+        pytest.param([(ROUTERS, ASSERTION, STORED), (ROUTERS, HASHED, ALWAYS)], OPEN, id="twice isn't never"),
+    ],
+)
+def test_a_factor_that_gets_lost(tmp_path: Path, edits: list[tuple[str, str, str]], expected: str) -> None:
+    case = work(tmp_path, "factor-never-applied", STOCK, patched(*edits))
+    assert held(case) == {"p": expected}, case.verdicts

@@ -24,6 +24,9 @@ from .fail import InsideError
 from .source import Tree
 from .trace_factor import DEEPEST_RECURSION, nothing_there
 
+MOST_STARTS = 6
+"""Entries that are followed where none is named."""
+
 
 def run(request: dict[str, Any]) -> dict[str, Any]:
     """Compare the entries that a request means before and after a patch.
@@ -60,7 +63,7 @@ def _traced(request: dict[str, Any]) -> dict[str, Any]:
     _share_sources(asked, laid, set(paths) - set(laid))
     found = changed(old, new, paths)
     first = Engine(after, asked.factor, known)
-    starts = entries.named(after, first, request["entry"]) or reached(after, first, request["entry"])
+    starts = _starts(after, first, request["entry"], found)
     if not starts:
         raise InsideError(nothing_there(asked.factor, request["entry"], first))
     units = [confine(asked, path, name, found) for path, name in found.classes if not _is_start(path, name, starts)]
@@ -74,6 +77,23 @@ def _traced(request: dict[str, Any]) -> dict[str, Any]:
         "only_here": _only_here(after, first.sources, units, found, starts),
         "entries": [_plain(result) for result in results],
     }
+
+
+def _starts(program: Program, engine: Engine, named: str, found: Changed) -> list[Entry]:
+    """The entries that a request means, or those that name what the patch changes."""
+    if named:
+        return entries.named(program, engine, named) or reached(program, engine, named)
+    everywhere = entries.everywhere(program, engine)
+    words = {part for _, name in found.functions for part in name.split(".") if not part.startswith("__")}
+    changed_here = {(path, name.partition(".")[0]) for path, name in found.functions}
+
+    def leads(entry: Entry) -> bool:
+        owner = entry.function.owner
+        home = (entry.function.module.path, owner.name if owner else entry.function.name)
+        text = engine.class_text(owner) if owner else entry.function.text
+        return home in changed_here or bool(words & set(re.findall(r"\w+", text)))
+
+    return [entry for entry in everywhere if leads(entry)][:MOST_STARTS] or everywhere[:MOST_STARTS]
 
 
 def _files(root: str) -> list[str]:
