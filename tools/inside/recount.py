@@ -59,15 +59,17 @@ def _counted(request: dict[str, Any]) -> dict[str, Any]:
     before, after = (Program(one) if one is not None else None), Program(other)
     word = re.compile(rf"\b{re.escape(factor)}\b") if scale else groups.MENTIONS
     found = _entries(request, changed, after, make(after, Diagrams()), word)
-    tables = []
+    tables: list[dict[str, Any]] = []
     entered: set[tuple[str, str]] = set()
+    named = bool(request.get("entries"))
     for number, entry in enumerate(found):
+        if not named and tables and set(changed.functions) <= entered:
+            break
         left = max(started + request.get("seconds", 60.0) - time.monotonic(), 1.0) / (len(found) - number)
         sources = [source_of(entry.function)] if scale else list(dict.fromkeys(["", source_of(entry.function)]))
         first, second = both(before, after, entry, make, sources, left)
         tables.append(_table(entry, first, second))
-        # A function counts as followed where the answer rests on it: on both sides.
-        entered |= {e[:2] for e in second.engine.entered} & ({e[:2] for e in first.engine.entered} if first else set())
+        entered |= _entered(first, second)
     return {
         "tables": tables,
         "changed": [f"{path}: {name}" for path, name in changed.functions],
@@ -76,6 +78,13 @@ def _counted(request: dict[str, Any]) -> dict[str, Any]:
         "compared": before is not None,
         "seconds": round(time.monotonic() - started, 3),
     }
+
+
+def _entered(first: Side | None, second: Side) -> set[tuple[str, str]]:
+    """The functions on which both answers rest."""
+    if first is None or first.failed or second.failed or not (first.counted or second.counted):
+        return set()
+    return {e[:2] for e in first.engine.entered} & {e[:2] for e in second.engine.entered}
 
 
 def _states(request: dict[str, Any]) -> tuple[Tree | None, Tree, Changes]:

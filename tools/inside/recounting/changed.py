@@ -88,7 +88,8 @@ def _without_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassD
 
 def entries(found: Changes, program: Program, engine: Engine, word: re.Pattern[str]) -> list[Entry]:
     """Where to begin so that the changed functions are run: the forward methods of their classes, themselves where
-    those don't lead to them, or who calls them and speaks of the thing."""
+    those don't lead to them, or who calls them and speaks of the thing.
+    """
     chosen: dict[str, Entry] = {}
     for path, name in found.functions:
         for entry in _beginnings(path, name, program, engine, word):
@@ -117,15 +118,13 @@ def _of_class(owner: Class, method: str, engine: Engine) -> list[Entry]:
         name = waiting.pop()
         if name not in reached and name in own:
             reached.add(name)
-            waiting += [n for n in own if re.search(rf"\b{re.escape(n)}\b", own[name].text)]
+            waiting += [n for n in own if n not in reached and re.search(rf"\b{re.escape(n)}\b", own[name].text)]
     begin: list[Function] = []
-    if method in own and method not in reached and not method.startswith("__") and _follows(own[method]):
-        begin.append(own[method])
-    elif forward is not None:
+    # The changed method by itself first: what leads to it may be more than can be followed.
+    if method in own and not method.startswith("__") and _follows(own[method]):
+        begin += [own[method]] if method not in reached or not method.startswith("_") else []
+    if forward is not None and (method in reached or method.startswith("__")) and forward not in begin:
         begin.append(forward)
-    # The changed method by itself, too: what leads to it may be more than can be followed.
-    if method in own and method in reached and own[method] is not forward and not method.startswith("_"):
-        begin.append(own[method])
     return [Entry(Function(f.module, f.node, owner)) for f in begin]
 
 

@@ -1,4 +1,4 @@
-"""The tracer's engine, counting other things: sums over ranks, and how often a scale reaches whoever computes with it."""
+"""The tracer's engine, counting other things: sums over ranks, and how often a scale reaches who computes with it."""
 
 from __future__ import annotations
 
@@ -54,11 +54,13 @@ class Watching(Engine):
 
     Attributes:
         begin: the function that is entered; `source` names its parameter that is followed, if one is.
+        handed_to: calls of unknown effect that what is followed was handed to.
     """
 
     begin: Function | None = None
     source: str = ""
     entered: set[tuple[str, str, int]] = field(default_factory=set)
+    handed_to: dict[str, None] = field(default_factory=dict)
 
     def enter(self, callee: Any, arguments: Arguments, frame: Frame, pc: Node) -> Node:
         """See `Core.enter`."""
@@ -100,6 +102,8 @@ class Reductions(Watching):
             found = self._reduced(arguments, frame, pc, "combine" if groups.combines(last) else "all-reduce")
             if found is not None:
                 return found
+        if any(map(self.is_hot, arguments.all())):
+            self.handed_to[short(name)] = None
         return super().unlisted(name, arguments, frame, pc, held_by)
 
     def apply_sink(self, sink: Sink, arguments: Arguments, frame: Frame, pc: Node) -> Node:
@@ -117,7 +121,7 @@ class Reductions(Watching):
         if not hot:
             return None
         at = arguments.node or ast.Pass()
-        wrote = next((key for key in ("output", "out") if key in arguments.sources), None)
+        wrote: int | str | None = next((key for key in ("output", "out") if key in arguments.sources), None)
         read = next((key for key in hot if key != wrote), hot[0])
         if arguments.node in self.statements_called and wrote is None:
             # `reduce_scatter(output, input)` writes the first; `all_reduce(tensor)` what it reads.
@@ -247,11 +251,8 @@ def _terms(value: Any) -> list[Term]:
 @dataclass
 class Handed(Watching):
     """The power of a scale in what a computation gets: a kernel, or a layer that is handed an object holding it, is
-    taken to use it once; a softmax leaves the count what it was."""
-
-    def is_collective(self, function: Function) -> bool:
-        """See `Calls.is_collective`."""
-        return super().is_collective(function)
+    taken to use it once; a softmax leaves the count what it was.
+    """
 
     def _function(self, callee: FunctionValue, arguments: Arguments, frame: Frame, pc: Node) -> Node:
         if callee.function.is_kernel:

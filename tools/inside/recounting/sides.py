@@ -114,7 +114,10 @@ def same(program: Program, entry: Entry, make: Watching) -> Function | None:
 
 def differences(before: Side, after: Side) -> list[Difference]:
     """In which worlds the counts aren't the same, those with the gravest kinds first."""
+    if before.failed or after.failed:
+        return []
     d = after.engine.diagrams
+    new = [name for name in after.engine.handed_to if name not in before.engine.handed_to]
     pairs = d.map2(lambda a, b: (_plain(a), _plain(b)), before.result, after.result)
     found = []
     for (one, other), where in d.values(pairs):
@@ -123,14 +126,16 @@ def differences(before: Side, after: Side) -> list[Difference]:
         hangs = _hangs_on(after, where) if other.count == 0 else []
         hung = _hangs_on(before, where) if one.count == 0 else []
         kind = _kind(one, other, bool(hangs), bool(hung))
+        if kind == "never" and new:
+            kind, hangs = "replaced", new
         found.append(Difference(kind, one, other, _spelled(where, after), hangs or hung))
     return sorted(found, key=lambda f: KINDS.index(f.kind))
 
 
-KINDS = ("twice", "never", "parts_differ", "again", "handed_over", "more", "fewer", "once", "unknown")
+KINDS = ("twice", "never", "parts_differ", "again", "handed_over", "replaced", "more", "fewer", "once", "unknown")
 
 
-def _kind(one: Outcome, other: Outcome, hangs: bool, hung: bool) -> str:  # noqa: C901 - one line a kind
+def _kind(one: Outcome, other: Outcome, hangs: bool, hung: bool) -> str:
     if other.parts and not one.parts and one.count is not None:
         return "parts_differ"
     if one.count is None or other.count is None:
@@ -151,8 +156,7 @@ def _hangs_on(side: Side, where: Node) -> list[str]:
     for cube in islice(d.cubes(where), LOOKED_AT):
         for key in support(side.result):
             if key in cube and any(_count(leaf) for leaf in leaves(_flipped(side.result, cube, key, d))):
-                guard = d.guards[key]
-                found[spell({key: cube[key]}, side.engine) if guard else key] = None
+                found[spell({key: cube[key]}, side.engine)] = None
     return list(found)
 
 
@@ -217,22 +221,26 @@ def both(
 ) -> tuple[Side | None, Side]:
     """Follow an entry in both states, from the first of the sources for which a state has a number.
 
-    Args:
-        sources: parameters to follow; the empty one means whatever the router makes.
+    A source is a parameter to follow; the empty one means whatever the router makes.
     """
-    parts = len(sources) * (2 if before else 1)
+    until = time.monotonic() + seconds
     found: tuple[Side | None, Side] | None = None
-    for source in sources:
+    for number, source in enumerate(sources):
+        # What comes first is likelier to be it, and gets more of the time.
+        share = (until - time.monotonic()) * (0.8 if number + 1 < len(sources) else 1.0)
         diagrams = Together()
-        second = follow(make(after, diagrams), entry.function, source, seconds / parts)
-        first = None
-        if before is not None:
-            engine = make(before, diagrams)
-            function = same(before, entry, engine)
-            first = follow(engine, function, source, seconds / parts) if function is not None else None
-        if found is None or second.counted or (first is not None and first.counted):
+        second = follow(make(after, diagrams), entry.function, source, share / (2 if before else 1))
+        first = _first(before, entry, make, diagrams, source, share / 2) if before is not None else None
+        counted = second.counted or (first is not None and first.counted)
+        if found is None or counted:
             found = first, second
-        if second.counted or (first is not None and first.counted):
+        if counted:
             break
     assert found is not None
     return found
+
+
+def _first(before: Program, entry: Entry, make: Maker, diagrams: Diagrams, source: str, seconds: float) -> Side | None:
+    engine = make(before, diagrams)
+    function = same(before, entry, engine)
+    return follow(engine, function, source, seconds) if function is not None else None
