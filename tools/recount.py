@@ -69,7 +69,7 @@ class Difference(ToolData):
     """twice: more often than before, and more than once. never: no longer, and no guard decides that alone.
     parts_differ: the parts no longer have one count. again: once, where a guard left it out before. handed_over: no
     longer, but with another value of one guard it is. replaced: no longer, but it is handed to something new of which
-    nothing is known. more: once, where it never was. fewer, once: less often than before. unknown: there is no count
+    nothing is known. reworded: it hangs on a guard that is new and on one that is gone. more: once, where it never was. fewer, once: less often than before. unknown: there is no count
     on one side."""
     before: str
     """The count, or why there is none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +42,26 @@ SUMS = ("all-reduce", "combine")
 _CLASS = re.compile(r"^class[ \t]+(\w+)", re.MULTILINE)
 
 
+_FLAG = re.compile(r"^_*(is|has|use|should|can|enable|disable|skip|need|needs|apply|do|with|allow|reduce)_|_enabled$")
+
+
+def _is_flag(node: ast.expr, frame: Frame) -> bool:
+    """Whether an expression is true or false by its form, its annotation or its name."""
+    if isinstance(node, ast.BoolOp):
+        return all(_is_flag(operand, frame) for operand in node.values)
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not)
+    if isinstance(node, ast.Name) and frame.function is not None:
+        spec = frame.function.node.args
+        for parameter in [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]:
+            if parameter.arg == node.id and parameter.annotation is not None:
+                return ast.unparse(parameter.annotation) == "bool"
+    if isinstance(node, ast.Call):
+        node = node.func
+    name = getattr(node, "id", getattr(node, "attr", ""))
+    return isinstance(node, ast.Compare) or bool(_FLAG.search(name)) or getattr(node, "value", None) in (True, False)
+
+
 def _whose_text(heads: re.Pattern[str], text: str) -> set[str]:
     """Of the definitions that a pattern finds, the names of those whose text calls a reduction."""
     found = list(heads.finditer(text))
@@ -73,6 +94,12 @@ class Watching(Engine):
         if self.source and inner.function is self.begin and parameter.arg == self.source:
             return self.routed()
         return super().parameter(parameter, inner, unknown)
+
+    def _on_boolop(self, node: ast.BoolOp, frame: Frame, pc: Node) -> Node:
+        # Flags joined stay flags: as values they would be two unknown ones, which are made one.
+        if all(_is_flag(operand, frame) for operand in node.values):
+            return self.diagrams.map(Const.of, self.condition(node, frame, pc))
+        return super()._on_boolop(node, frame, pc)
 
     def outcome(self, value: Any) -> Outcome:
         """What a returned value comes to."""
@@ -280,8 +307,8 @@ class Handed(Watching):
         if arguments.node not in self.statements_called:
             return result
         for key, source in arguments.sources.items():
-            written = key if isinstance(key, str) else getattr(source, "id", getattr(source, "attr", ""))
-            if _OUTPUT.match(written):
+            written = key if isinstance(key, str) else ""
+            if _OUTPUT.match(written) or _OUTPUT.match(_base_name(source)):
                 self.change(source, self.diagrams.ite(pc, result, dict(_each(arguments))[key]), frame, pc)
         return self.leaf(NONE)
 
@@ -303,10 +330,62 @@ class Handed(Watching):
         self.assume(f"{name} uses what it is handed once {where}")
         return algebra.multiply(base, powers[0], lambda kind: self.site(frame, at, "handed on"))
 
+    def assign(self, target: ast.expr, value: Node, frame: Frame, pc: Node) -> None:
+        """See `Core.assign`: what is stored under the factor's name is the factor, but a one or a None."""
+        if getattr(target, "id", getattr(target, "attr", "")) == self.factor:
+            value = self.diagrams.map(_as_factor, value)
+        super().assign(target, value, frame, pc)
+
+    def _opaque_method(self, value: Opaque, name: str, arguments: Arguments, frame: Frame, pc: Node) -> Node:
+        # A layer that is handed whole to a backend: which backend, and how that uses it, is another entry's question.
+        given = [v for node in arguments.all() for v, _ in self.diagrams.values(node, pc)]
+        if any(isinstance(v, Obj) and self.factor in v.attrs for v in given):
+            return self.unlisted(f"{value.text}.{name}", arguments, frame, pc)
+        return super()._opaque_method(value, name, arguments, frame, pc)
+
+    def _carried_by(self, value: Any) -> Any:
+        if isinstance(value, Obj) and self.factor in value.attrs:
+            return frozenset(
+                v for v, _ in self.diagrams.values(value.attrs[self.factor]) if isinstance(v, Power | Murky)
+            )
+        return super()._carried_by(value)
+
     def outcome(self, value: Any) -> Outcome:
-        """See `Watching.outcome`: whatever carries it counts, wherever it comes from."""
-        found = outcome_of(value, self)
-        if not found.unknown.startswith("something is scaled"):
-            return found
-        carried = [t for t in _terms(value) if t.k]
-        return outcome_of(Tensor(frozenset(Term(True, t.k, t.sites) for t in carried)), self) if carried else found
+        """See `Watching.outcome`: whatever carries it counts; what doesn't may be added to it."""
+        found = list(_flat(value))
+        murky = next((v for v in found if isinstance(v, Murky)), None)
+        if murky is not None:
+            return Outcome(None, unknown=murky.reason)
+        terms = [t for v in found if isinstance(v, Tensor) for t in v.terms]
+        carried = [Term(True, t.k, t.sites) for t in terms if t.k] or [Term(True, 0) for t in terms if t.routed][:1]
+        if not carried:
+            return Outcome(None, unknown="nothing that is computed from the input reaches the result")
+        return outcome_of(Tensor(frozenset(carried)), self)
+
+
+def _base_name(source: ast.expr) -> str:
+    """The name of the storage that an expression is a view of: `o` for `o.view(-1)[0]`."""
+    while isinstance(source, ast.Call | ast.Subscript):
+        source = (
+            source.func.value
+            if isinstance(getattr(source, "func", None), ast.Attribute)
+            else getattr(source, "value", ast.Pass())
+        )
+    return str(getattr(source, "id", getattr(source, "attr", "")))
+
+
+def _as_factor(value: Any) -> Any:
+    if isinstance(value, Opaque) and value.hint is None:
+        return Power(1)
+    return (
+        Power(1) if isinstance(value, Const) and value.kind in ("int", "float") and value.value not in (0, 1) else value
+    )
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, Tuple):
+        for item in value.items:
+            for leaf in leaves(item):
+                yield from _flat(leaf.value)  # type: ignore[attr-defined]
+    else:
+        yield value

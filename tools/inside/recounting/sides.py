@@ -117,6 +117,7 @@ def differences(before: Side, after: Side) -> list[Difference]:
     if before.failed or after.failed:
         return []
     d = after.engine.diagrams
+    asked, asks = support(before.result), support(after.result)
     new = [name for name in after.engine.handed_to if name not in before.engine.handed_to]
     pairs = d.map2(lambda a, b: (_plain(a), _plain(b)), before.result, after.result)
     found = []
@@ -128,11 +129,25 @@ def differences(before: Side, after: Side) -> list[Difference]:
         kind = _kind(one, other, bool(hangs), bool(hung))
         if kind == "never" and new:
             kind, hangs = "replaced", new
+        if kind != "unknown" and support(where) & (asked - asks) and support(where) & (asks - asked):
+            kind = "reworded"
         found.append(Difference(kind, one, other, _spelled(where, after), hangs or hung))
     return sorted(found, key=lambda f: KINDS.index(f.kind))
 
 
-KINDS = ("twice", "never", "parts_differ", "again", "handed_over", "replaced", "more", "fewer", "once", "unknown")
+KINDS = (
+    "twice",
+    "never",
+    "parts_differ",
+    "again",
+    "handed_over",
+    "replaced",
+    "reworded",
+    "more",
+    "fewer",
+    "once",
+    "unknown",
+)
 
 
 def _kind(one: Outcome, other: Outcome, hangs: bool, hung: bool) -> str:
