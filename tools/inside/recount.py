@@ -15,7 +15,8 @@ from .fail import InsideError
 from .recounting import groups
 from .recounting.changed import Changes, changes
 from .recounting.changed import entries as beginnings
-from .recounting.counting import Handed, Reductions, Watching
+from .recounting.counting import Reductions, Watching
+from .recounting.handed import Handed
 from .recounting.overlay import Overlay
 from .recounting.sides import Side, both, differences, rows, source_of
 from .source import Tree

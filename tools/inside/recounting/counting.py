@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..exactly_once import algebra
 from ..exactly_once.core import Arguments, Frame, short
 from ..exactly_once.diagram import Node, leaves
 from ..exactly_once.engine import Engine
@@ -24,17 +22,13 @@ from ..exactly_once.values import (
     Murky,
     Obj,
     Opaque,
-    Power,
     Tensor,
     Term,
     Tuple,
-    tensor,
 )
 from . import groups
 
 _METHOD = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
-_OUTPUT = re.compile(r"^(o|out|output|att_out|attn_out(put)?|\w*_(o|out|output))$", re.IGNORECASE)
-_SMOOTH = {"softmax", "log_softmax", "exp", "exp2", "log", "tanh", "sigmoid", "clamp", "clip", "softplus", "norm"}
 SUMS = ("all-reduce", "combine")
 """Kinds of places that sum over ranks."""
 
@@ -95,6 +89,12 @@ class Watching(Engine):
             return self.routed()
         return super().parameter(parameter, inner, unknown)
 
+    def _skipped(self, callee: FunctionValue, arguments: Arguments, frame: Frame, pc: Node, murky: bool) -> Node:
+        # A constructor of a base class that isn't run may have set any attribute.
+        if isinstance(callee.bound, Obj) and callee.function.name == "__init__":
+            callee.bound.open = True
+        return super()._skipped(callee, arguments, frame, pc, murky)
+
     def _on_boolop(self, node: ast.BoolOp, frame: Frame, pc: Node) -> Node:
         # Flags joined stay flags: as values they would be two unknown ones, which are made one.
         if all(_is_flag(operand, frame) for operand in node.values):
@@ -143,7 +143,7 @@ class Reductions(Watching):
 
     def _reduced(self, arguments: Arguments, frame: Frame, pc: Node, kind: str = SUMS[0]) -> Node | None:
         """The followed tensor among a call's arguments, summed once more; where it writes instead, that is written."""
-        given = dict(_each(arguments))
+        given = dict(each_argument(arguments))
         hot = [key for key, node in given.items() if self.is_hot(node)]
         if not hot:
             return None
@@ -265,7 +265,8 @@ class Reductions(Watching):
         return value
 
 
-def _each(arguments: Arguments) -> list[tuple[int | str, Node]]:
+def each_argument(arguments: Arguments) -> list[tuple[int | str, Node]]:
+    """A call's arguments by position or name."""
     return [*enumerate(arguments.positional), *arguments.named.items()]
 
 
@@ -273,119 +274,3 @@ def _terms(value: Any) -> list[Term]:
     if isinstance(value, Tuple):
         return [t for item in value.items for leaf in leaves(item) for t in _terms(leaf.value)]
     return [t for t in value.terms if t.routed] if isinstance(value, Tensor) else []
-
-
-@dataclass
-class Handed(Watching):
-    """The power of a scale in what a computation gets: a kernel, or a layer that is handed an object holding it, is
-    taken to use it once; a softmax leaves the count what it was.
-    """
-
-    def _function(self, callee: FunctionValue, arguments: Arguments, frame: Frame, pc: Node) -> Node:
-        if callee.function.is_kernel:
-            return self.unlisted(callee.function.name, arguments, frame, pc)
-        return super()._function(callee, arguments, frame, pc)
-
-    def _operation(
-        self, name: str, operands: list[Node], arguments: Arguments, frame: Frame, pc: Node, at: ast.AST, kind: str
-    ) -> Node:
-        if name in _SMOOTH and operands:
-            return self.diagrams.under(pc, operands[0])
-        return super()._operation(name, operands, arguments, frame, pc, at, kind)
-
-    def apply_sink(self, sink: Sink, arguments: Arguments, frame: Frame, pc: Node) -> Node:
-        """See `Sinking.apply_sink`: the sinks' data speak of routing."""
-        return self.unlisted(sink.name, arguments, frame, pc)
-
-    def unlisted(self, name: str, arguments: Arguments, frame: Frame, pc: Node, held_by: str = "") -> Node:
-        """See `Sinking.unlisted`."""
-        handed = self._handed_together(arguments.all(), pc)
-        if all(not values for values, _ in self.diagrams.values(handed, pc)):
-            return super().unlisted(name, arguments, frame, pc, held_by)
-        at = arguments.node or ast.Pass()
-        result = self.diagrams.map(lambda values: self._product(name, values, frame, at), handed)
-        if arguments.node not in self.statements_called:
-            return result
-        for key, source in arguments.sources.items():
-            written = key if isinstance(key, str) else ""
-            if _OUTPUT.match(written) or _OUTPUT.match(_base_name(source)):
-                self.change(source, self.diagrams.ite(pc, result, dict(_each(arguments))[key]), frame, pc)
-        return self.leaf(NONE)
-
-    def _product(self, name: str, values: frozenset[Any], frame: Frame, at: ast.AST) -> Any:
-        murky = next((v for v in values if isinstance(v, Murky)), None)
-        if murky is not None:
-            return murky
-        if not values:
-            return Opaque(short(name))
-        powers = [v for v in values if isinstance(v, Power)]
-        tensors = [v for v in values if isinstance(v, Tensor)]
-        carrying = [v for v in tensors if any(t.k for t in v.terms)]
-        where = f"({frame.module.path}:{getattr(at, 'lineno', 0)})"
-        if len(powers) > 1 or len(carrying) > 1:
-            return Murky(f"{name} gets it in several arguments {where}; it isn't known how it combines them")
-        base = carrying[0] if carrying else tensor(Term(True, 0))
-        if not powers:
-            return base
-        self.assume(f"{name} uses what it is handed once {where}")
-        return algebra.multiply(base, powers[0], lambda kind: self.site(frame, at, "handed on"))
-
-    def assign(self, target: ast.expr, value: Node, frame: Frame, pc: Node) -> None:
-        """See `Core.assign`: what is stored under the factor's name is the factor, but a one or a None."""
-        if getattr(target, "id", getattr(target, "attr", "")) == self.factor:
-            value = self.diagrams.map(_as_factor, value)
-        super().assign(target, value, frame, pc)
-
-    def _opaque_method(self, value: Opaque, name: str, arguments: Arguments, frame: Frame, pc: Node) -> Node:
-        # A layer that is handed whole to a backend: which backend, and how that uses it, is another entry's question.
-        given = [v for node in arguments.all() for v, _ in self.diagrams.values(node, pc)]
-        if any(isinstance(v, Obj) and self.factor in v.attrs for v in given):
-            return self.unlisted(f"{value.text}.{name}", arguments, frame, pc)
-        return super()._opaque_method(value, name, arguments, frame, pc)
-
-    def _carried_by(self, value: Any) -> Any:
-        if isinstance(value, Obj) and self.factor in value.attrs:
-            return frozenset(
-                v for v, _ in self.diagrams.values(value.attrs[self.factor]) if isinstance(v, Power | Murky)
-            )
-        return super()._carried_by(value)
-
-    def outcome(self, value: Any) -> Outcome:
-        """See `Watching.outcome`: whatever carries it counts; what doesn't may be added to it."""
-        found = list(_flat(value))
-        murky = next((v for v in found if isinstance(v, Murky)), None)
-        if murky is not None:
-            return Outcome(None, unknown=murky.reason)
-        terms = [t for v in found if isinstance(v, Tensor) for t in v.terms]
-        carried = [Term(True, t.k, t.sites) for t in terms if t.k] or [Term(True, 0) for t in terms if t.routed][:1]
-        if not carried:
-            return Outcome(None, unknown="nothing that is computed from the input reaches the result")
-        return outcome_of(Tensor(frozenset(carried)), self)
-
-
-def _base_name(source: ast.expr) -> str:
-    """The name of the storage that an expression is a view of: `o` for `o.view(-1)[0]`."""
-    while isinstance(source, ast.Call | ast.Subscript):
-        source = (
-            source.func.value
-            if isinstance(getattr(source, "func", None), ast.Attribute)
-            else getattr(source, "value", ast.Pass())
-        )
-    return str(getattr(source, "id", getattr(source, "attr", "")))
-
-
-def _as_factor(value: Any) -> Any:
-    if isinstance(value, Opaque) and value.hint is None:
-        return Power(1)
-    return (
-        Power(1) if isinstance(value, Const) and value.kind in ("int", "float") and value.value not in (0, 1) else value
-    )
-
-
-def _flat(value: Any) -> Iterator[Any]:
-    if isinstance(value, Tuple):
-        for item in value.items:
-            for leaf in leaves(item):
-                yield from _flat(leaf.value)  # type: ignore[attr-defined]
-    else:
-        yield value

@@ -13,7 +13,7 @@ from ..exactly_once.diagram import Diagrams, Guard, Node, TooManyWorlds, leaves,
 from ..exactly_once.entries import Entry
 from ..exactly_once.program import Function, Program
 from ..exactly_once.table import Outcome, spell
-from ..exactly_once.values import FunctionValue, Obj
+from ..exactly_once.values import FunctionValue, Obj, Tuple
 from .counting import Watching
 
 RAISES = "an exception ends it"
@@ -74,12 +74,26 @@ def follow(engine: Watching, function: Function, source: str, seconds: float) ->
     try:
         result = _run(engine, function)
         d = engine.diagrams
-        outcomes = d.map(engine.outcome, d.under(engine.alive, result))
+        outcomes = d.map(engine.outcome, _laid_out(d.under(engine.alive, result), d))
         whole = d.ite(engine.alive, outcomes, d.leaf(Outcome(None, unknown=RAISES)))
         return Side(engine, d.under(d.negate(engine.lost), whole), exact=engine.lost_whole)
     except (TooManyWorlds, OutOfBudget, RecursionError) as error:
         why = str(error) or "calls inside calls, deeper than can be followed"
         return Side(engine, engine.leaf(Outcome(None, unknown=why)), why)
+
+
+def _laid_out(result: Node, d: Diagrams) -> Node:
+    """A returned tuple, whose items are diagrams of their own, as one diagram of tuples of single values."""
+
+    def values_of(value: Any) -> frozenset[Any] | Node:
+        if not isinstance(value, Tuple):
+            return frozenset([value])
+        together: Node = d.leaf(frozenset())
+        for item in value.items:
+            together = d.map2(lambda a, b: a | b, together, d.map(values_of, item))
+        return together
+
+    return d.map(lambda values: Tuple(tuple(map(d.leaf, values))), d.map(values_of, result))
 
 
 def _run(engine: Watching, function: Function) -> Node:
