@@ -30,6 +30,11 @@ class RecountArgs(ToolArgs):
         "scale: how often a factor has got into what a kernel or a further layer is handed."
     )
     factor: str = Field(default="", description="For a scale, the name it goes by in the source.")
+    factors: list[str] = Field(
+        default=[],
+        description="Instead of `factor`: names that it may go by. Taken is the first that the patch mentions more or "
+        "less often, else the first that stands in its files.",
+    )
     entries: list[str] = Field(
         default=[],
         description="Where to begin: `path.py::Class.method`, `path.py::Class`, `Class.method`. Empty: where the "
@@ -69,8 +74,8 @@ class Difference(ToolData):
     """twice: more often than before, and more than once. never: no longer, and no guard decides that alone.
     parts_differ: the parts no longer have one count. again: once, where a guard left it out before. handed_over: no
     longer, but with another value of one guard it is. replaced: no longer, but it is handed to something new of which
-    nothing is known. reworded: it hangs on a guard that is new and on one that is gone. more: once, where it never was. fewer, once: less often than before. unknown: there is no count
-    on one side."""
+    nothing is known. reworded: it hangs on a guard that is new and on one that is gone. more: once, where it never was.
+    fewer, once: less often than before. unknown: there is no count on one side."""
     before: str
     """The count, or why there is none."""
     after: str
@@ -78,6 +83,8 @@ class Difference(ToolData):
     """The shortest alternatives."""
     hangs_on: list[str]
     """For a count of none on one side: the guards' values that decide it alone, or what it is handed to instead."""
+    new_guards: list[str]
+    """Of these, the ones that weren't asked before the patch."""
 
 
 class RecountTable(ToolData):
@@ -102,6 +109,8 @@ class RecountTable(ToolData):
 class RecountData(ToolData):
     """The tables of all entries."""
 
+    factor: str
+    """The name that was followed; empty for reductions."""
     tables: list[RecountTable]
     differences: list[Difference]
     """Those of all tables."""
@@ -158,14 +167,14 @@ class Recount(Tool[RecountArgs, RecountData]):
 
 
 _NOTHING: dict[str, Any] = {
-    "tables": [], "changed": [], "elsewhere": [], "not_followed": [], "compared": False, "seconds": 0.0,
+    "factor": "", "tables": [], "changed": [], "elsewhere": [], "not_followed": [], "compared": False, "seconds": 0.0,
 }  # fmt: skip
 
 
 def _data(reply: dict[str, Any]) -> RecountData:
     tables = [RecountTable.model_validate(table) for table in reply["tables"]]
     differences = [each for table in tables for each in table.differences]
-    names = ("changed", "elsewhere", "not_followed", "compared", "seconds")
+    names = ("factor", "changed", "elsewhere", "not_followed", "compared", "seconds")
     return RecountData(
         tables=tables,
         differences=differences,
@@ -181,7 +190,7 @@ def _data(reply: dict[str, Any]) -> RecountData:
 
 def render(data: RecountData, args: RecountArgs) -> str:
     """The tables; with a patch, first what differs."""
-    what = args.factor if args.counted == "scale" else "sums over ranks"
+    what = data.factor if args.counted == "scale" else "sums over ranks"
     lines = [f"{what}: {len(data.tables)} entries followed" + (", before the patch and after it" * data.compared)]
     lines += [f"not followed: {each}" for each in [*data.not_followed, *data.elsewhere]]
     for table in data.tables:

@@ -17,9 +17,9 @@ from .recounting.changed import Changes, changes
 from .recounting.changed import entries as beginnings
 from .recounting.counting import Reductions, Watching
 from .recounting.handed import Handed
-from .recounting.overlay import Overlay
+from .recounting.overlay import Overlay, files_below
 from .recounting.sides import Side, both, differences, rows, source_of
-from .source import Tree
+from .source import Tree, decode
 from .trace_factor import DEEPEST_RECURSION
 
 NOBODY = "the sums over ranks"
@@ -47,7 +47,7 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
 def _counted(request: dict[str, Any]) -> dict[str, Any]:
     started = time.monotonic()
     scale = request["counted"] == "scale"
-    factor = request.get("factor", "")
+    factor = (request.get("factor") or _name(request)) if scale else ""
     if scale and not factor.isidentifier():
         raise InsideError(f"factor {factor!r}: not an identifier; give the name it goes by in the source")
     facts, known = request.get("facts", {}), sinks.load()
@@ -72,6 +72,7 @@ def _counted(request: dict[str, Any]) -> dict[str, Any]:
         tables.append(_table(entry, first, second))
         entered |= _entered(first, second)
     return {
+        "factor": factor,
         "tables": tables,
         "changed": [f"{path}: {name}" for path, name in changed.functions],
         "elsewhere": changed.elsewhere,
@@ -79,6 +80,20 @@ def _counted(request: dict[str, Any]) -> dict[str, Any]:
         "compared": before is not None,
         "seconds": round(time.monotonic() - started, 3),
     }
+
+
+def _name(request: dict[str, Any]) -> str:
+    """The first of the names that a patch mentions more or less often, else the first that stands in its files."""
+    names = request.get("factors", [])
+    texts = ["\n".join(_texts(request[side])) if side in request else "" for side in ("before", "after")]
+    counts = {name: [len(re.findall(rf"\b{re.escape(name)}\b", text)) for text in texts] for name in names}
+    differing = [name for name, (one, other) in counts.items() if one != other]
+    return next(iter([*differing, *(name for name, found in counts.items() if any(found)), *names]), "")
+
+
+def _texts(root: str) -> list[str]:
+    tree = Tree(root)
+    return [decode(tree.load(path)) for path in files_below(root) if path.endswith(".py")]
 
 
 def _entered(first: Side | None, second: Side) -> set[tuple[str, str]]:

@@ -69,12 +69,14 @@ class Watching(Engine):
 
     Attributes:
         begin: the function that is entered; `source` names its parameter that is followed, if one is.
+        asked: keys of the guards that were met.
         handed_to: calls of unknown effect that what is followed was handed to.
     """
 
     begin: Function | None = None
     source: str = ""
     entered: set[tuple[str, str, int]] = field(default_factory=set)
+    asked: set[str] = field(default_factory=set)
     handed_to: dict[str, None] = field(default_factory=dict)
 
     def enter(self, callee: Any, arguments: Arguments, frame: Frame, pc: Node) -> Node:
@@ -88,6 +90,13 @@ class Watching(Engine):
         if self.source and inner.function is self.begin and parameter.arg == self.source:
             return self.routed()
         return super().parameter(parameter, inner, unknown)
+
+    def new_guard(
+        self, key: str, frame: Frame, node: ast.AST, values: tuple[str, ...] = ("true", "false"), name: str = ""
+    ) -> Node:
+        """See `Guards.new_guard`."""
+        self.asked.add(key)
+        return super().new_guard(key, frame, node, values, name)
 
     def _skipped(self, callee: FunctionValue, arguments: Arguments, frame: Frame, pc: Node, murky: bool) -> Node:
         # A constructor of a base class that isn't run may have set any attribute.

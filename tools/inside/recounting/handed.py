@@ -63,6 +63,7 @@ class Handed(Watching):
             return murky
         if not values:
             return Opaque(short(name))
+        values = frozenset(map(_number, values))
         powers = [v for v in values if isinstance(v, Power)]
         tensors = [v for v in values if isinstance(v, Tensor)]
         carrying = [v for v in tensors if any(t.k for t in v.terms)]
@@ -117,7 +118,17 @@ def _base_name(source: ast.expr) -> str:
     return str(getattr(at, "id", getattr(at, "attr", "")))
 
 
+def _number(value: Any) -> Any:
+    """A product of the factor with something unknown that isn't computed from the input counts as a number."""
+    if isinstance(value, Tensor) and not any(t.routed for t in value.terms):
+        powers = {t.k for t in value.terms}
+        if len(powers) == 1 and powers != {0}:
+            return Power(powers.pop())
+    return value
+
+
 def _as_factor(value: Any) -> Any:
+    value = _number(value)
     if isinstance(value, Opaque) and value.hint is None:
         return Power(1)
     return (

@@ -66,6 +66,7 @@ class Difference:
     after: Outcome
     when: list[str]
     hangs_on: list[str] = field(default_factory=list)
+    new_guards: list[str] = field(default_factory=list)
 
 
 def follow(engine: Watching, function: Function, source: str, seconds: float) -> Side:
@@ -138,14 +139,16 @@ def differences(before: Side, after: Side) -> list[Difference]:
     for (one, other), where in d.values(pairs):
         if one == other:
             continue
-        hangs = _hangs_on(after, where) if other.count == 0 else []
-        hung = _hangs_on(before, where) if one.count == 0 else []
+        hangs = _hangs_on(after, where) if other.count == 0 else {}
+        hung = _hangs_on(before, where) if one.count == 0 else {}
         kind = _kind(one, other, bool(hangs), bool(hung))
         if kind == "never" and new:
-            kind, hangs = "replaced", new
+            kind = "replaced"
         if kind != "unknown" and support(where) & (asked - asks) and support(where) & (asks - asked):
             kind = "reworded"
-        found.append(Difference(kind, one, other, _spelled(where, after), hangs or hung))
+        said = list((hangs or hung).values()) if kind != "replaced" else new
+        fresh = [text for key, text in hangs.items() if key not in before.engine.asked]
+        found.append(Difference(kind, one, other, _spelled(where, after), said, fresh))
     return sorted(found, key=lambda f: KINDS.index(f.kind))
 
 
@@ -178,15 +181,15 @@ def _kind(one: Outcome, other: Outcome, hangs: bool, hung: bool) -> str:
     return "once" if other.count == 1 else "fewer"
 
 
-def _hangs_on(side: Side, where: Node) -> list[str]:
-    """Guards that the worlds of a zero hang on: with another value of one alone there would be a count."""
+def _hangs_on(side: Side, where: Node) -> dict[str, str]:
+    """Guards that the worlds of a zero hang on, spelled: with another value of one alone there would be a count."""
     d = side.engine.diagrams
-    found: dict[str, None] = {}
+    found: dict[str, str] = {}
     for cube in islice(d.cubes(where), LOOKED_AT):
         for key in support(side.result):
             if key in cube and any(_count(leaf) for leaf in leaves(_flipped(side.result, cube, key, d))):
-                found[spell({key: cube[key]}, side.engine)] = None
-    return list(found)
+                found.setdefault(key, spell({key: cube[key]}, side.engine))
+    return found
 
 
 def _flipped(node: Node, cube: dict[str, tuple[str, ...]], key: str, d: Diagrams) -> Node:
