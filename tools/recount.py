@@ -74,8 +74,9 @@ class Difference(ToolData):
     """twice: more often than before, and more than once. never: no longer, and no guard decides that alone.
     parts_differ: the parts no longer have one count. again: once, where a guard left it out before. handed_over: no
     longer, but with another value of one guard it is. replaced: no longer, but it is handed to something new of which
-    nothing is known. reworded: it hangs on a guard that is new and on one that is gone. more: once, where it never was.
-    fewer, once: less often than before. unknown: there is no count on one side."""
+    nothing is known. reworded: it hangs on a guard that is new and on one that is gone. other_ranks: over another
+    group. more: once, where it never was. fewer, once: less often than before. unknown: there is no count on one side.
+    """
     before: str
     """The count, or why there is none."""
     after: str
@@ -99,6 +100,8 @@ class RecountTable(ToolData):
     """The gravest first."""
     complete: bool
     """Every world has a count, on both sides."""
+    strangers: list[str]
+    """Calls of unknown effect that what is followed is handed to on one side only."""
     assumptions: list[str]
     blind: list[str]
     """Lines whose effect can't be seen."""
@@ -126,7 +129,7 @@ class RecountData(ToolData):
     """Those of `changed` that no entry led to in both states."""
     compared: bool
     complete: bool
-    """Every table is, and all that the patch changes was followed."""
+    """Every table is and nothing in it is out of sight, and all that the patch changes was followed."""
     seconds: float
 
     def control_found(self) -> bool | None:
@@ -181,7 +184,7 @@ def _data(reply: dict[str, Any]) -> RecountData:
         kinds=sorted({each.kind for each in differences}),
         counts=sorted({row.count for table in tables for row in table.after if row.count is not None}),
         complete=bool(tables)
-        and all(table.complete and not table.blind for table in tables)
+        and all(table.complete and not table.blind and not table.strangers for table in tables)
         and not reply["not_followed"]
         and not reply["elsewhere"],
         **{name: reply[name] for name in names},

@@ -5,6 +5,10 @@ from textwrap import dedent
 
 import pytest
 
+from sleuth.agent.session import Options, start
+from sleuth.playbooks import loader
+
+from ..support.investigation import case_in, lay
 from .test_twins_and_dead import CLEARED, OPEN, SUSPECTED, nth, verdict, work
 
 BLOCK, COMM, UTILS = "pkg/block.py", "pkg/comm.py", "pkg/utils.py"
@@ -110,10 +114,18 @@ CASES = [
         BLOCK, "return self.down(y)", "return tensor_model_parallel_all_reduce(self.down(y))", 1, SUSPECTED, "twice",
         id="the layer sums already",
     ),
-    pytest.param(BLOCK, "self.tp_size > 1" + SKIP, "self.tp_size > 1 and not self.lazy" + SKIP, 1, OPEN, "", id="a flag"),
+    pytest.param(
+        BLOCK, "y = y * self.scale", "y = y * self.scale\n        torch.distributed.all_reduce(y)", 1, SUSPECTED, "twice",
+        id="in place",
+    ),
+    pytest.param(BLOCK, "self.tp_size > 1" + SKIP, "self.tp_size > 1 and not self.lazy" + SKIP, 1, OPEN, "", id="flag"),
+    pytest.param(BLOCK, REDUCE, REDUCE.replace("tensor_model", "expert").replace("expert", "moe_expert"), 2, OPEN, "",
+                 id="over other ranks"),
+    pytest.param(BLOCK, "y = y * self.scale", "y = getattr(self, self.how)(y * self.scale)", 1, OPEN, "", id="out of sight"),
+    pytest.param(BLOCK, "y = y * self.scale", "y = self.finish(y * self.scale)", 1, OPEN, "", id="into the unknown"),
     pytest.param(BLOCK, REDUCE, "            y = self.comm.sum_up(y)\n", 2, OPEN, "", id="by a name nobody knows"),
     pytest.param(BLOCK, "y = y * self.scale", "y = self.scale * y", 1, CLEARED, "", id="the factor's side"),
-    pytest.param(BLOCK, "y = y * self.scale", "y *= self.scale", 1, CLEARED, "", id="in place"),
+    pytest.param(BLOCK, "y = y * self.scale", "y *= self.scale", 1, CLEARED, "", id="multiplied in place"),
     pytest.param(BLOCK, "silu(y)", "gelu(y)", 1, CLEARED, "", id="another activation"),
     pytest.param(BLOCK, "class Mlp:", "# dense\nclass Mlp:", 1, CLEARED, "", id="a comment"),
     pytest.param(UTILS, "    if fused:\n        return True\n    return scattered", "    return fused or scattered", 1,
@@ -136,6 +148,29 @@ def test_a_sum_that_a_later_layer_takes_over_is_the_worlds_condition(tmp_path: P
     assert verdict(case) == OPEN
     (note,) = [e.note for e in case.evidence if e.note.startswith("None without a flag")]
     assert "should_allreduce_fusion decides" in note
+
+
+def test_a_branch_that_loses_its_sum(tmp_path: Path) -> None:
+    both = (
+        "        if self.ragged:\n            y = tensor_model_parallel_all_reduce(self.ragged(y))\n        else:\n"
+        "            y = tensor_model_parallel_all_reduce(y)\n"
+    )
+    stock = {**STOCK, BLOCK: STOCK[BLOCK].replace(WHOLE, both)}
+    lost = stock[BLOCK].replace("tensor_model_parallel_all_reduce(self.ragged(y))", "self.ragged(y)")
+    case = work(tmp_path, "double-reduction", stock, {BLOCK: lost})
+    assert verdict(case) == SUSPECTED
+    assert any(e.note.startswith("One branch has lost it") for e in case.evidence)
+
+
+def test_the_source_alone_is_counted_and_convicts_nobody(tmp_path: Path) -> None:
+    lay(tmp_path / "tree", {"pkg/__init__.py": "", **STOCK})
+    (tmp_path / "sleuth.yaml").write_text("name: x\ntree: tree\n")
+    given = {"entries": "pkg/block.py::Moe,pkg/block.py::Mlp"}
+    case = case_in(
+        start(tmp_path / "home", tmp_path / "sleuth.yaml", loader.find("double-reduction"), given, {}, Options())
+    )
+    assert verdict(case) == OPEN
+    assert any("pkg/block.py::Moe.forward: 1 at pkg/block.py" in e.note for e in case.evidence), case.evidence
 
 
 def test_one_rank_needs_no_sum(tmp_path: Path) -> None:

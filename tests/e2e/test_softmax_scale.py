@@ -114,7 +114,9 @@ CASES = [
                  "        self.scaling = self.scaling * mscale * mscale\n", SUSPECTED, "yarn", id="whatever the config says"),
     pytest.param(BACKEND, "k_scale * layer.scaling", "layer.scaling * k_scale", CLEARED, "", id="the other way round"),
     pytest.param(BACKEND, GUARD, "        if self.kv_cache_dtype == torch.float8_e4m3fn:\n"
-                 "            k_scale = 1.0 * layer.k_scale\n", CLEARED, "", id="times one"),
+                 "            k_scale = 2.0 * layer.k_scale\n", OPEN, "", id="times two"),
+    pytest.param(BACKEND, "decode_with_kv_cache(\n", "other_decode(\n", OPEN, "", id="another kernel"),
+    pytest.param(BACKEND, "bmm1_scale=", "bmm2_scale=", OPEN, "", id="as another argument"),
     pytest.param(BACKEND, "class Backend", "# one of many\nclass Backend", CLEARED, "", id="a comment"),
     pytest.param(BACKEND, "cache=cache, bmm1_scale", "cache=cache.view(-1), bmm1_scale", CLEARED, "", id="a view"),
     pytest.param(MODEL, "self.rope(q, k)", "self.rope(q, k, self.offset)", OPEN, "", id="the embedding's arguments"),

@@ -129,6 +129,7 @@ def _table(entry: Entry, first: Side | None, second: Side) -> dict[str, Any]:
         "after": rows(second),
         "differences": [{**vars(each), "before": _said(each.before), "after": _said(each.after)} for each in found],
         "complete": _complete(second) and (first is None or _complete(first)),
+        "strangers": sorted(set(first.engine.handed_to) ^ set(second.engine.handed_to)) if first else [],
         "assumptions": list(dict.fromkeys([*(first.engine.assumptions if first else ()), *second.engine.assumptions])),
         "blind": [f"{path}:{line} {why}" for path, line, why in [*second.engine.blind, *second.engine.patched()]],
         "failed": second.failed or (first.failed if first else ""),

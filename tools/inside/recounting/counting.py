@@ -7,9 +7,11 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..exactly_once.core import Arguments, Frame, short
+from ..exactly_once.core import DEEPEST, Arguments, Frame, short
 from ..exactly_once.diagram import Node, leaves
 from ..exactly_once.engine import Engine
+from ..exactly_once.entering import length
+from ..exactly_once.guards import is_abstract
 from ..exactly_once.program import Function
 from ..exactly_once.sinks import Sink
 from ..exactly_once.table import Outcome, outcome_of
@@ -33,6 +35,9 @@ SUMS = ("all-reduce", "combine")
 """Kinds of places that sum over ranks."""
 
 
+_FACTORY = re.compile(r"_*(create|make|build)_")
+LONGEST_FACTORY = 120
+"""Lines of a function that makes an object, and is run to see of which class."""
 _CLASS = re.compile(r"^class[ \t]+(\w+)", re.MULTILINE)
 
 
@@ -63,6 +68,13 @@ def _whose_text(heads: re.Pattern[str], text: str) -> set[str]:
     return {h[1] for h, end in zip(found, ends, strict=False) if groups.called_in(text[h.end() : end])}
 
 
+@dataclass(frozen=True)
+class Summed(Outcome):
+    """An outcome with the groups of ranks that were summed over."""
+
+    over: tuple[str, ...] = ()
+
+
 @dataclass
 class Watching(Engine):
     """An engine that remembers which functions it ran.
@@ -84,6 +96,17 @@ class Watching(Engine):
         function = callee.function
         self.entered.add((function.module.path, function.qualname, function.node.lineno))
         return super().enter(callee, arguments, frame, pc)
+
+    def _function(self, callee: FunctionValue, arguments: Arguments, frame: Frame, pc: Node) -> Node:
+        function = callee.function
+        followable = len(self.stack) < DEEPEST and self.stack.count(function) < 2 and not callee.frozen
+        if followable and not is_abstract(function) and self.tells(function):
+            return self.enter(callee, arguments, frame, pc)
+        return super()._function(callee, arguments, frame, pc)
+
+    def tells(self, function: Function) -> bool:
+        """Whether a function is run whatever it is handed: its own body decides what is counted."""
+        raise NotImplementedError
 
     def parameter(self, parameter: ast.arg, inner: Frame, unknown: str) -> Node:
         """See `Entering.parameter`."""
@@ -130,6 +153,10 @@ class Reductions(Watching):
             if found is not None:
                 return found
         return super()._function(callee, arguments, frame, pc)
+
+    def tells(self, function: Function) -> bool:
+        """See `Watching.tells`: which dispatcher or communicator is made."""
+        return bool(_FACTORY.match(function.name)) and length(function) <= LONGEST_FACTORY
 
     def unlisted(self, name: str, arguments: Arguments, frame: Frame, pc: Node, held_by: str = "") -> Node:
         """See `Sinking.unlisted`."""
@@ -259,7 +286,8 @@ class Reductions(Watching):
         odd = next((self.sites[s] for s in found.sites if self.sites[s].kind not in SUMS), None)
         if odd is not None:
             return Outcome(None, found.sites, f"a reduced value divides another ({odd.path}:{odd.line})")
-        return found
+        over = sorted(groups.group_of(self.sites[s].text) for s in found.sites)
+        return Summed(found.count, found.sites, found.unknown, found.parts, tuple(over))
 
     def _over(self, term: Term) -> tuple[int | None, str]:
         over = [groups.group_of(self.sites[s].text) for s in term.sites if self.sites[s].kind in SUMS]

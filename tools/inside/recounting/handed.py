@@ -11,6 +11,7 @@ from typing import Any
 from ..exactly_once import algebra
 from ..exactly_once.core import Arguments, Frame, short
 from ..exactly_once.diagram import Node, leaves
+from ..exactly_once.program import Function
 from ..exactly_once.sinks import Sink
 from ..exactly_once.table import Outcome, outcome_of
 from ..exactly_once.values import NONE, Const, FunctionValue, Murky, Obj, Opaque, Power, Tensor, Term, Tuple, tensor
@@ -31,6 +32,10 @@ class Handed(Watching):
             return self.unlisted(callee.function.name, arguments, frame, pc)
         return super()._function(callee, arguments, frame, pc)
 
+    def tells(self, function: Function) -> bool:
+        """See `Watching.tells`: it speaks of the factor."""
+        return re.search(rf"\b{re.escape(self.factor)}\b", function.text) is not None
+
     def _operation(
         self, name: str, operands: list[Node], arguments: Arguments, frame: Frame, pc: Node, at: ast.AST, kind: str
     ) -> Node:
@@ -47,6 +52,9 @@ class Handed(Watching):
         handed = self._handed_together(arguments.all(), pc)
         if all(not values for values, _ in self.diagrams.values(handed, pc)):
             return super().unlisted(name, arguments, frame, pc, held_by)
+        for key, node in each_argument(arguments):
+            if self.is_hot(node):
+                self.handed_to[f"{short(name)}({key})"] = None
         at = arguments.node or ast.Pass()
         result = self.diagrams.map(lambda values: self._product(name, values, frame, at), handed)
         if arguments.node not in self.statements_called:

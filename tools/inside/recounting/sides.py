@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -117,7 +117,8 @@ def source_of(function: Function) -> str:
 def same(program: Program, entry: Entry, make: Watching) -> Function | None:
     """The entry's function in another state of the tree."""
     function = entry.function
-    module = program.module(function.module.path) if program.tree.is_file(function.module.path) else None
+    path = function.owner.module.path if function.owner else function.module.path
+    module = program.module(path) if program.tree.is_file(path) else None
     owner = function.owner.name if function.owner else function.name
     chunks = module.chunks.get(owner) if module else None
     made = program.definition(module, chunks[-1]) if module and chunks else None
@@ -160,6 +161,7 @@ KINDS = (
     "handed_over",
     "replaced",
     "reworded",
+    "other_ranks",
     "more",
     "fewer",
     "once",
@@ -172,6 +174,8 @@ def _kind(one: Outcome, other: Outcome, hangs: bool, hung: bool) -> str:
         return "parts_differ"
     if one.count is None or other.count is None:
         return "unknown"
+    if other.count == one.count:
+        return "other_ranks"
     if other.count > one.count:
         if one.count == 0:
             return "twice" if other.count > 1 else "again" if hung else "more"
@@ -218,7 +222,7 @@ def _count(leaf: Node) -> int:
 
 
 def _plain(outcome: Outcome) -> Outcome:
-    return Outcome(outcome.count, (), outcome.unknown, outcome.parts)
+    return replace(outcome, sites=())
 
 
 def _spelled(where: Node, side: Side) -> list[str]:
