@@ -101,7 +101,7 @@ class RecountTable(ToolData):
     complete: bool
     """Every world has a count, on both sides."""
     strangers: list[str]
-    """Calls of unknown effect that what is followed is handed to on one side only."""
+    """Calls that what is followed is handed to on one side only, or counted otherwise."""
     assumptions: list[str]
     blind: list[str]
     """Lines whose effect can't be seen."""

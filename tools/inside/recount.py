@@ -22,6 +22,8 @@ from .recounting.sides import Side, both, differences, rows, source_of
 from .source import Tree, decode
 from .trace_factor import DEEPEST_RECURSION
 
+SHARED_BY = 3
+"""Entries among which the time that is left is divided; those that come first are likelier to tell."""
 NOBODY = "the sums over ranks"
 """What goes for the factor's name where none is counted: no identifier."""
 
@@ -66,7 +68,7 @@ def _counted(request: dict[str, Any]) -> dict[str, Any]:
     for number, entry in enumerate(found):
         if not named and tables and set(changed.functions) <= entered:
             break
-        left = max(started + request.get("seconds", 60.0) - time.monotonic(), 1.0) / (len(found) - number)
+        left = max(started + request.get("seconds", 60.0) - time.monotonic(), 1.0) / min(len(found) - number, SHARED_BY)
         sources = [source_of(entry.function)] if scale else list(dict.fromkeys(["", source_of(entry.function)]))
         first, second = both(before, after, entry, make, sources, left)
         tables.append(_table(entry, first, second))
@@ -129,7 +131,7 @@ def _table(entry: Entry, first: Side | None, second: Side) -> dict[str, Any]:
         "after": rows(second),
         "differences": [{**vars(each), "before": _said(each.before), "after": _said(each.after)} for each in found],
         "complete": _complete(second) and (first is None or _complete(first)),
-        "strangers": sorted(set(first.engine.handed_to) ^ set(second.engine.handed_to)) if first else [],
+        "strangers": sorted(first.engine.handed_how ^ second.engine.handed_how) if first else [],
         "assumptions": list(dict.fromkeys([*(first.engine.assumptions if first else ()), *second.engine.assumptions])),
         "blind": [f"{path}:{line} {why}" for path, line, why in [*second.engine.blind, *second.engine.patched()]],
         "failed": second.failed or (first.failed if first else ""),

@@ -94,7 +94,9 @@ def entries(found: Changes, program: Program, engine: Engine, word: re.Pattern[s
     for path, name in found.functions:
         for entry in _beginnings(path, name, program, engine, word):
             chosen.setdefault(entry.name, entry)
-    return list(chosen.values())[:MOST_ENTRIES]
+    # What speaks of the thing itself is followed first: time may run out.
+    ranked = sorted(chosen.values(), key=lambda e: not word.search(e.function.text))
+    return ranked[:MOST_ENTRIES]
 
 
 def _beginnings(path: str, name: str, program: Program, engine: Engine, word: re.Pattern[str]) -> list[Entry]:

@@ -83,6 +83,7 @@ class Watching(Engine):
         begin: the function that is entered; `source` names its parameter that is followed, if one is.
         asked: keys of the guards that were met.
         handed_to: calls of unknown effect that what is followed was handed to.
+        handed_how: the same and others in which order matters, each with the argument and its count there.
     """
 
     begin: Function | None = None
@@ -90,6 +91,7 @@ class Watching(Engine):
     entered: set[tuple[str, str, int]] = field(default_factory=set)
     asked: set[str] = field(default_factory=set)
     handed_to: dict[str, None] = field(default_factory=dict)
+    handed_how: set[str] = field(default_factory=set)
 
     def enter(self, callee: Any, arguments: Arguments, frame: Frame, pc: Node) -> Node:
         """See `Core.enter`."""
@@ -107,6 +109,13 @@ class Watching(Engine):
     def tells(self, function: Function) -> bool:
         """Whether a function is run whatever it is handed: its own body decides what is counted."""
         raise NotImplementedError
+
+    def note_handed(self, name: str, key: int | str, node: Node, pc: Node) -> None:
+        """Remember how often what a call is handed was counted."""
+        for value, _ in self.diagrams.values(node, pc):
+            counts = {t.k for t in value.terms} if isinstance(value, Tensor) else {getattr(value, "k", 0)}
+            if self.is_hot(self.leaf(value)):
+                self.handed_how.add(f"{short(name)}, argument {key}: {', '.join(map(str, sorted(counts)))} times")
 
     def parameter(self, parameter: ast.arg, inner: Frame, unknown: str) -> Node:
         """See `Entering.parameter`."""
@@ -167,6 +176,8 @@ class Reductions(Watching):
                 return found
         if any(map(self.is_hot, arguments.all())):
             self.handed_to[short(name)] = None
+        for key, node in each_argument(arguments):
+            self.note_handed(name, key, node, pc)
         return super().unlisted(name, arguments, frame, pc, held_by)
 
     def apply_sink(self, sink: Sink, arguments: Arguments, frame: Frame, pc: Node) -> Node:
@@ -225,6 +236,8 @@ class Reductions(Watching):
 
     def _passed_through(self, callee: FunctionValue, arguments: Arguments, frame: Frame, pc: Node) -> Node:
         """See `Relevance._passed_through`: what was reduced before stays reduced."""
+        for key, node in each_argument(arguments):
+            self.note_handed(callee.function.qualname, key, node, pc)
         result = super()._passed_through(callee, arguments, frame, pc)
         handed = self._handed_together(arguments.all(), pc)
         name = f"{callee.function.qualname} ({frame.module.path}:{getattr(arguments.node, 'lineno', 0)})"

@@ -18,6 +18,7 @@ from ..exactly_once.values import NONE, Const, FunctionValue, Murky, Obj, Opaque
 from .counting import Watching, each_argument
 
 _OUTPUT = re.compile(r"^(o|out|output|att_out|attn_out(put)?|\w*_(o|out|output))$", re.IGNORECASE)
+_WHOLE = re.compile(r"(^|_)(layer|self|module|attn|config|params|state)$")
 _SMOOTH = {"softmax", "log_softmax", "exp", "exp2", "log", "tanh", "sigmoid", "clamp", "clip", "softplus", "norm"}
 
 
@@ -40,6 +41,7 @@ class Handed(Watching):
         self, name: str, operands: list[Node], arguments: Arguments, frame: Frame, pc: Node, at: ast.AST, kind: str
     ) -> Node:
         if name in _SMOOTH and operands:
+            self.note_handed(name, 0, operands[0], pc)
             return self.diagrams.under(pc, operands[0])
         return super()._operation(name, operands, arguments, frame, pc, at, kind)
 
@@ -53,8 +55,9 @@ class Handed(Watching):
         if all(not values for values, _ in self.diagrams.values(handed, pc)):
             return super().unlisted(name, arguments, frame, pc, held_by)
         for key, node in each_argument(arguments):
-            if self.is_hot(node):
-                self.handed_to[f"{short(name)}({key})"] = None
+            self.note_handed(name, key, node, pc)
+        if arguments.unknown or any(_holds_more(v) for n in arguments.all() for v, _ in self.diagrams.values(n, pc)):
+            self.handed_to[short(name)] = None
         at = arguments.node or ast.Pass()
         result = self.diagrams.map(lambda values: self._product(name, values, frame, at), handed)
         if arguments.node not in self.statements_called:
@@ -124,6 +127,11 @@ def _base_name(source: ast.expr) -> str:
         inner = at.value if isinstance(at, ast.Subscript) else at.func
         at = inner.value if isinstance(at, ast.Call) and isinstance(inner, ast.Attribute) else inner
     return str(getattr(at, "id", getattr(at, "attr", "")))
+
+
+def _holds_more(value: Any) -> bool:
+    """Whether something handed over whole may hold the factor, out of sight."""
+    return isinstance(value, Opaque) and (value.hint is not None or bool(_WHOLE.search(value.text)))
 
 
 def _number(value: Any) -> Any:

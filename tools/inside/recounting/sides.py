@@ -143,7 +143,7 @@ def differences(before: Side, after: Side) -> list[Difference]:
         hangs = _hangs_on(after, where) if other.count == 0 else {}
         hung = _hangs_on(before, where) if one.count == 0 else {}
         kind = _kind(one, other, bool(hangs), bool(hung))
-        if kind == "never" and new:
+        if kind in ("never", "handed_over") and new:
             kind = "replaced"
         if kind != "unknown" and support(where) & (asked - asks) and support(where) & (asks - asked):
             kind = "reworded"
