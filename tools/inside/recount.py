@@ -22,7 +22,7 @@ from .recounting.sides import Side, both, differences, rows, source_of
 from .source import Tree, decode
 from .trace_factor import DEEPEST_RECURSION
 
-SHARED_BY = 3
+SHARED_BY = 2
 """Entries among which the time that is left is divided; those that come first are likelier to tell."""
 NOBODY = "the sums over ranks"
 """What goes for the factor's name where none is counted: no identifier."""

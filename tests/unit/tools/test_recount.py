@@ -133,9 +133,8 @@ def test_a_scatter_that_writes_its_first_argument(tmp_path: Path) -> None:
         "    o = torch.empty_like(y)",
         "    reduce_scatter(o, y)",
         "    y = all_reduce(o)",
-        "",
     )
-    reply = count(tmp_path, whole, "\n            ".join(lines))
+    reply = count(tmp_path, whole, "\n            ".join(lines) + "\n")
     (table,) = reply["tables"]
     assert [(d["kind"], d["before"], d["after"]) for d in table["differences"]] == [("twice", "1", "2")]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 _REDUCES = re.compile(r"all_?reduce|reduce_?scatter", re.IGNORECASE)
@@ -39,14 +40,16 @@ def reduces(name: str) -> bool:
     return bool(_REDUCES.search(name)) and not _NO_REDUCTION.search(_REDUCES.sub("_", name))
 
 
+@functools.lru_cache(maxsize=8192)
 def called_in(text: str) -> bool:
     """Whether a piece of source calls a reduction."""
     return MENTIONS.search(text) is not None and any(reduces(n) or combines(n) for n in _CALLED.findall(text))
 
 
-def calls(text: str) -> set[str]:
+@functools.lru_cache(maxsize=8192)
+def calls(text: str) -> frozenset[str]:
     """Names that a piece of source calls."""
-    return set(_CALLED.findall(text))
+    return frozenset(_CALLED.findall(text))
 
 
 def asks_first(name: str) -> bool:

@@ -52,6 +52,11 @@ class Side:
     exact: bool = True
 
     @property
+    def valid(self) -> Node:
+        """The worlds in which nothing was raised that ends them; what stands in the others is void."""
+        return self.engine.diagrams.negate(self.engine.lost)
+
+    @property
     def counted(self) -> bool:
         """Whether some world has a number."""
         return any(o.count is not None or o.parts for o in map(_outcome, leaves(self.result)))
@@ -138,7 +143,8 @@ def differences(before: Side, after: Side) -> list[Difference]:
     pairs = d.map2(lambda a, b: (_plain(a), _plain(b)), before.result, after.result)
     found = []
     for (one, other), where in d.values(pairs):
-        if one == other:
+        where = d.both(where, d.both(before.valid, after.valid))
+        if one == other or where is d.false:
             continue
         hangs = _hangs_on(after, where) if other.count == 0 else {}
         hung = _hangs_on(before, where) if one.count == 0 else {}
@@ -234,6 +240,9 @@ def rows(side: Side) -> list[dict[str, Any]]:
     """A side's table: each outcome with its shortest alternatives and its places."""
     d, found = side.engine.diagrams, []
     for outcome, where in islice(d.values(side.result), MOST_ROWS):
+        where = d.both(where, side.valid)
+        if where is d.false:
+            continue
         sites = [side.engine.sites[s] for s in outcome.sites]
         found.append(
             {
