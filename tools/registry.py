@@ -17,6 +17,7 @@ TOOLS = {
     "grep": ".grep:Grep",
     "power_count": ".power_count:PowerCount",
     "read_file": ".read_file:ReadFile",
+    "recount": ".recount:Recount",
     "symbol_trace": ".symbol_trace:SymbolTrace",
     "twin_paths": ".twin_paths:TwinPaths",
 }

@@ -185,6 +185,10 @@ class Calls(Dispatch):
                 return self.each_callee(found, arguments, frame, pc)
         return self.unlisted(text_of(callee), arguments, frame, pc)
 
+    def is_collective(self, function: Function) -> bool:
+        """Whether a function exchanges a tensor between ranks, and hands on what it got as far as the factor goes."""
+        return bool(_COLLECTIVE.search(function.name)) and self.factor not in function.text
+
     def _instance_call(self, callee: Obj, arguments: Arguments, frame: Frame, pc: Node) -> Node:
         assert callee.owner is not None
         for name in ("__call__", "forward", "call"):
@@ -234,7 +238,7 @@ class Calls(Dispatch):
         sink = self.sinks.of_kernel(function.name, _parameters(function)) if function.is_kernel else None
         if sink is not None:
             return self.apply_sink(sink, arguments, frame, pc)
-        if _COLLECTIVE.search(function.name) and self.factor not in function.text:
+        if self.is_collective(function):
             handed = next((v for v in arguments.all() if self.is_hot(v)), None)
             if handed is not None:
                 return handed
