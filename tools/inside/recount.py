@@ -12,12 +12,12 @@ from .exactly_once.diagram import Diagrams
 from .exactly_once.entries import Entry
 from .exactly_once.program import Program
 from .fail import InsideError
+from .overlay import Overlay, files_below
 from .recounting import groups
 from .recounting.changed import Changes, changes
 from .recounting.changed import entries as beginnings
 from .recounting.counting import Reductions, Watching
 from .recounting.handed import Handed
-from .recounting.overlay import Overlay, files_below
 from .recounting.sides import Side, both, differences, rows, source_of
 from .source import Tree, decode
 from .trace_factor import DEEPEST_RECURSION

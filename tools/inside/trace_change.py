@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
-import posixpath
 import re
 import sys
 import time
@@ -17,10 +15,10 @@ from .exactly_once.contract import add_contract
 from .exactly_once.engine import Engine
 from .exactly_once.entries import Entry
 from .exactly_once.focus import Focus
-from .exactly_once.laid import Laid
 from .exactly_once.program import Program
 from .exactly_once.units import Changed, changed
 from .fail import InsideError
+from .overlay import Overlay, files_below
 from .source import Tree
 from .trace_factor import DEEPEST_RECURSION, nothing_there
 
@@ -51,10 +49,10 @@ def _traced(request: dict[str, Any]) -> dict[str, Any]:
     started = time.monotonic()
     old, new = Tree(request["before"]), Tree(request["after"])
     here = Tree(request["root"])
-    paths = sorted({*_files(old.root), *_files(new.root)})
+    paths = sorted({*files_below(old.root), *files_below(new.root)})
     _require_left(here, new, paths)
     laid = [p for p in paths if old.is_file(p)]
-    before = Program(Laid(here.root, old, laid, set(paths) - set(laid)))
+    before = Program(Overlay(here.root, old.root, new.root))
     after = Program(here)
     known = sinks.load(request.get("sinks", ""), "sinks")
     seconds = request.get("seconds", 60.0)
@@ -94,15 +92,6 @@ def _starts(program: Program, engine: Engine, named: str, found: Changed) -> lis
         return home in changed_here or bool(words & set(re.findall(r"\w+", text)))
 
     return [entry for entry in everywhere if leads(entry)][:MOST_STARTS] or everywhere[:MOST_STARTS]
-
-
-def _files(root: str) -> list[str]:
-    """Files below a folder, relative to it."""
-    found = []
-    for folder, _, names in os.walk(root):
-        inside = os.path.relpath(folder, root)
-        found += [name if inside == "." else posixpath.join(inside, name) for name in names]
-    return found
 
 
 def _require_left(here: Tree, new: Tree, paths: list[str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from sleuth.tools.inside import recount
 from sleuth.tools.inside.recounting import groups
-from sleuth.tools.inside.recounting.overlay import Overlay
+from sleuth.tools.inside.overlay import Overlay
 from sleuth.tools.inside.source import Unreadable
 
 from ...support.tracing import grow

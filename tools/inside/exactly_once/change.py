@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import time
-import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
@@ -24,6 +23,7 @@ from .program import Program
 from .sinks import Sinks
 from .summary import LOOKED_AT, SHOWN
 from .table import Outcome, outcomes, spell
+from .together import Together
 
 MOST_TOGETHER = 60_000
 """Nodes for all classes of an object together; with more they are followed one by one, which is faster then."""
@@ -33,19 +33,6 @@ GOOD = ("right", "same")
 _SETTING = re.compile(r"(^|[^\w])(\w*config|cfg|\w*args)\.|environ|getenv|\benvs?\.|env_", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 _DEF = re.compile(r"^([ \t]*)(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
-
-
-class Shared(Diagrams):
-    """Diagrams of two trees: a guard that has other values in the other tree is another guard."""
-
-    def guard(
-        self, key: str, values: tuple[str, ...] = ("true", "false"), name: str = "", path: str = "", line: int = 0
-    ) -> Guard:
-        """See `Diagrams.guard`."""
-        known = self.guards.get(key)
-        if known is not None and known.values != values:
-            key = f"{key} among {zlib.crc32(repr(values).encode()):x}"
-        return super().guard(key, values, name or key, path, line)
 
 
 @dataclass
@@ -69,7 +56,7 @@ class Asked:
         self, until: float, facts: dict[str, str] | None = None, focus: Focus | None = None, most: int = MOST_NODES
     ) -> list[Engine]:
         """An engine for each state, over the same diagrams."""
-        shared = Shared(most)
+        shared = Together(most)
         made = []
         for program in (self.before, self.after):
             engine = Engine(program, self.factor, self.sinks, facts or self.facts, diagrams=shared)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from .core import Core
-from .diagram import Node
+from .diagram import Node, leaves
 from .values import Murky, Obj, Tensor, Tuple
 
 
@@ -98,6 +99,19 @@ def outcome_of(found: tuple[Any, ...], engine: Core) -> Outcome:
         return Outcome(None, sites, f"a part carries the factor to the power {min(counts)}")
     told = " and ".join(map(str, counts))
     return Outcome(None, sites, f"its parts carry the factor differently: {told} times", tuple(counts))
+
+
+def flat(value: Any) -> Iterator[Any]:
+    """A value, or those that a tuple or an object holds in whatever world."""
+    if isinstance(value, Tuple):
+        for item in value.items:
+            for leaf in leaves(item):
+                yield from flat(leaf.value)
+    elif isinstance(value, Obj):
+        held = (leaf.value for item in value.attrs.values() for leaf in leaves(item))
+        yield from (each for each in held if isinstance(each, Tensor | Murky))
+    else:
+        yield value
 
 
 def make(result: Node, reached: Node, engine: Core) -> list[Row]:

@@ -10,8 +10,8 @@ from ..chunks import BROKEN, parse_text
 from ..exactly_once.engine import Engine
 from ..exactly_once.entries import FORWARDS, Entry
 from ..exactly_once.program import Class, Function, Program
+from ..overlay import Overlay
 from ..source import Unreadable, decode
-from .overlay import Overlay
 
 MOST_ENTRIES = 8
 MOST_CALLERS = 3

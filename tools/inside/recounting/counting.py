@@ -7,14 +7,14 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..exactly_once.core import DEEPEST, Arguments, Frame, short
+from ..exactly_once.core import DEEPEST, Arguments, Frame
 from ..exactly_once.diagram import Node, leaves
 from ..exactly_once.engine import Engine
 from ..exactly_once.entering import length
 from ..exactly_once.guards import is_abstract
 from ..exactly_once.program import Function
 from ..exactly_once.sinks import Sink
-from ..exactly_once.table import Outcome, outcome_of
+from ..exactly_once.table import Outcome, flat, outcome_of
 from ..exactly_once.values import (
     NONE,
     Const,
@@ -28,6 +28,7 @@ from ..exactly_once.values import (
     Term,
     Tuple,
 )
+from ..exactly_once.wording import short
 from . import groups
 
 _METHOD = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
@@ -144,7 +145,7 @@ class Watching(Engine):
 
     def outcome(self, value: Any) -> Outcome:
         """What a returned value comes to."""
-        return outcome_of(value, self)
+        return outcome_of(tuple(flat(value)), self)
 
 
 @dataclass
@@ -253,7 +254,7 @@ class Reductions(Watching):
 
     def _mentions(self, function: Function) -> bool:
         chunks = function.module.chunks
-        texts = [self._class_text(function.owner) if function.owner else function.text]
+        texts = [self.class_text(function.owner) if function.owner else function.text]
         seen: set[str] = set()
         while texts:
             text = texts.pop()
@@ -295,7 +296,7 @@ class Reductions(Watching):
         unclear = next((why for t in _terms(value) if (why := self._over(t)[1])), "")
         if unclear:
             return Outcome(None, unknown=unclear)
-        found = outcome_of(self._routed_only(value), self)
+        found = outcome_of(tuple(flat(self._routed_only(value))), self)
         odd = next((self.sites[s] for s in found.sites if self.sites[s].kind not in SUMS), None)
         if odd is not None:
             return Outcome(None, found.sites, f"a reduced value divides another ({odd.path}:{odd.line})")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ..exactly_once import algebra
-from ..exactly_once.core import Arguments, Frame, short
-from ..exactly_once.diagram import Node, leaves
+from ..exactly_once.core import Arguments, Frame
+from ..exactly_once.diagram import Node
 from ..exactly_once.program import Function
 from ..exactly_once.sinks import Sink
-from ..exactly_once.table import Outcome, outcome_of
-from ..exactly_once.values import NONE, Const, FunctionValue, Murky, Obj, Opaque, Power, Tensor, Term, Tuple, tensor
+from ..exactly_once.table import Outcome, flat, outcome_of
+from ..exactly_once.values import NONE, Const, FunctionValue, Murky, Obj, Opaque, Power, Tensor, Term, tensor
+from ..exactly_once.wording import short
 from .counting import Watching, each_argument
 
 _OUTPUT = re.compile(r"^(o|out|output|att_out|attn_out(put)?|\w*_(o|out|output))$", re.IGNORECASE)
@@ -109,7 +109,7 @@ class Handed(Watching):
 
     def outcome(self, value: Any) -> Outcome:
         """See `Watching.outcome`: whatever carries it counts; what doesn't may be added to it."""
-        found = list(_flat(value))
+        found = list(flat(value))
         murky = next((v for v in found if isinstance(v, Murky)), None)
         if murky is not None:
             return Outcome(None, unknown=murky.reason)
@@ -117,7 +117,7 @@ class Handed(Watching):
         carried = [Term(True, t.k, t.sites) for t in terms if t.k] or [Term(True, 0) for t in terms if t.routed][:1]
         if not carried:
             return Outcome(None, unknown="nothing that is computed from the input reaches the result")
-        return outcome_of(Tensor(frozenset(carried)), self)
+        return outcome_of((Tensor(frozenset(carried)),), self)
 
 
 def _base_name(source: ast.expr) -> str:
@@ -150,12 +150,3 @@ def _as_factor(value: Any) -> Any:
     return (
         Power(1) if isinstance(value, Const) and value.kind in ("int", "float") and value.value not in (0, 1) else value
     )
-
-
-def _flat(value: Any) -> Iterator[Any]:
-    if isinstance(value, Tuple):
-        for item in value.items:
-            for leaf in leaves(item):
-                yield from _flat(getattr(leaf, "value"))  # noqa: B009 - a leaf's value, which its base doesn't declare
-    else:
-        yield value

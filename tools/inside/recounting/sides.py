@@ -9,10 +9,11 @@ from itertools import islice
 from typing import Any
 
 from ..exactly_once.core import Arguments, OutOfBudget
-from ..exactly_once.diagram import Diagrams, Guard, Node, TooManyWorlds, leaves, support
+from ..exactly_once.diagram import Diagrams, Node, TooManyWorlds, leaves, support
 from ..exactly_once.entries import Entry
 from ..exactly_once.program import Function, Program
 from ..exactly_once.table import Outcome, spell
+from ..exactly_once.together import Together
 from ..exactly_once.values import FunctionValue, Obj, Tuple
 from .counting import Watching
 
@@ -22,19 +23,6 @@ LOOKED_AT = 200
 MOST_ROWS = 12
 TENSORS = ("hidden_states", "q", "query", "x", "hidden", "inputs", "input_", "input", "hs")
 """Names of the parameter that a block computes its output from, the likeliest first."""
-
-
-class Together(Diagrams):
-    """Diagrams of two states: a guard of the second with other values than the first's is another guard."""
-
-    def guard(
-        self, key: str, values: tuple[str, ...] = ("true", "false"), name: str = "", path: str = "", line: int = 0
-    ) -> Guard:
-        """See `Diagrams.guard`."""
-        known = self.guards.get(key)
-        if known is not None and known.values != values:
-            return super().guard(f"{key} ({len(values)})", values, name or key, path, line)
-        return super().guard(key, values, name, path, line)
 
 
 @dataclass

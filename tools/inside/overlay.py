@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 
-from ..source import Tree, Unreadable
+from .source import Tree, Unreadable
 
 
 class Overlay(Tree):
