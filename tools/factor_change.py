@@ -82,6 +82,8 @@ class EntryChange(Part):
     rows: list[Row]
     certain: list[str]
     """Configurations in which no world is right, and some are wrong that weren't."""
+    blind: list[str]
+    """What could change the count and can't be seen, with the patch alone."""
     failed: str
     """Why there are no rows."""
     facts_used: list[str]

@@ -102,8 +102,9 @@ def _outcome(found: dict[str, Any], rows: list[dict[str, Any]], certain: list[An
     if certain:
         return "broken", [_broken(entry, text) for entry, text in certain]
     failed = [f"{entry['symbol']}: {entry['failed']}" for entry in found["entries"] if entry["failed"]]
-    if failed or found["loose"]:
-        return "undecided", [*dict.fromkeys(failed), *found["loose"]][:4]
+    blind = [text for entry in found["entries"] for text in entry["blind"]]
+    if failed or blind or found["loose"]:
+        return "undecided", [*dict.fromkeys([*failed, *blind]), *found["loose"]][:4]
     confined = bool(units) and len(units) == len({f.rpartition(".")[0] for f in found["changed"]})
     if not rows:
         same = confined and all(unit["cubes"] == [] for unit in units)

@@ -179,31 +179,38 @@ def test_the_readme_shows_real_output(demo: Finished) -> None:
             assert timeless in re.sub(r"\d+\.\d\d s", "", demo.out), line
 
 
-def test_the_original_is_untouched(tmp_path: Path, stock: Path) -> None:
-    before = independent_digest(stock)
-    done = Finished(tmp_path, DEMO / "sleuth.yaml")
-    assert independent_digest(stock) == before
-    assert "original source: unchanged" in done.out
-    assert [e for e in done.events if e["kind"] == "originals_checked"] == [
-        {"kind": "originals_checked", "changed": []}
-    ]
-
-
-def test_two_runs_find_the_same(demo: Finished, tmp_path: Path) -> None:
-    again = Finished(tmp_path, DEMO / "sleuth.yaml")
-    artefacts = [{p.name for p in (run.case / "artefacts").iterdir()} for run in (demo, again)]
-    assert artefacts[0] == artefacts[1]
-    assert again.verdicts() == demo.verdicts()
-
-
 def described(folder: Path, patch: str) -> Path:
     (folder / "patch.patch").write_text(patch)
     (folder / "sleuth.yaml").write_text("name: x\nstock: pypi:sglang==0.5.12\npatches: [patch.patch]\n")
     return folder / "sleuth.yaml"
 
 
-def test_a_patch_that_multiplies_whatever_the_flag_says_is_guilty(tmp_path: Path) -> None:
-    done = Finished(tmp_path, described(tmp_path, UNCONDITIONAL))
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory: pytest.TempPathFactory, stock: Path) -> tuple[Finished, bool]:
+    """The run over a patch that scales twice, and whether the original stayed what it was."""
+    folder, before = tmp_path_factory.mktemp("twice"), independent_digest(stock)
+    done = Finished(folder, described(folder, UNCONDITIONAL))
+    return done, independent_digest(stock) == before
+
+
+def test_the_original_is_untouched(twice: tuple[Finished, bool]) -> None:
+    done, same = twice
+    assert same
+    assert "original source: unchanged" in done.out
+    assert [e for e in done.events if e["kind"] == "originals_checked"] == [
+        {"kind": "originals_checked", "changed": []}
+    ]
+
+
+def test_two_runs_find_the_same(twice: tuple[Finished, bool], tmp_path: Path) -> None:
+    again = Finished(tmp_path, described(tmp_path, UNCONDITIONAL))
+    artefacts = [{p.name for p in (run.case / "artefacts").iterdir()} for run in (twice[0], again)]
+    assert artefacts[0] == artefacts[1]
+    assert again.verdicts() == twice[0].verdicts()
+
+
+def test_a_patch_that_multiplies_whatever_the_flag_says_is_guilty(twice: tuple[Finished, bool]) -> None:
+    done, _ = twice
     assert (done.code, done.verdicts()) == (1, {"patch": "convicted"})
     bearing = {(e["hypothesis"], e["bearing"]) for e in done.evidence("q2_patch")}
     assert bearing == {("applied_twice@patch", "supports")}
@@ -211,15 +218,6 @@ def test_a_patch_that_multiplies_whatever_the_flag_says_is_guilty(tmp_path: Path
     assert (proof["hypothesis"], proof["proves"], proof["grade"]) == ("applied_twice@patch", True, "computed")
     assert "1 → 2" in proof["note"]
     assert "hash_topk.py:128" in proof["note"]
-
-
-def test_storing_the_flag_beside_an_unconditional_multiply_is_not_never(tmp_path: Path) -> None:
-    stored = STORED_NOT_READ.replace("self.apply_on_output", "self.apply_routed_scaling_factor_on_output")
-    both = stored + UNCONDITIONAL.partition("hash_topk.py\n+++ b/sglang/srt/layers/moe/hash_topk.py\n")[2]
-    done = Finished(tmp_path, described(tmp_path, both))
-    assert (done.code, done.verdicts()) == (1, {"patch": "convicted"})
-    assert {e["bearing"] for e in done.evidence("q2e_obeyed")} == {"neutral"}
-    assert {e["hypothesis"] for e in done.evidence("q2d_any")} == {"applied_twice@patch"}
 
 
 def test_a_flag_that_is_stored_and_never_read_is_guilty(tmp_path: Path) -> None:
@@ -231,11 +229,6 @@ def test_a_flag_that_is_stored_and_never_read_is_guilty(tmp_path: Path) -> None:
     (proof,) = done.evidence("q2d_any")
     assert (proof["hypothesis"], proof["proves"]) == ("never_applied@patch", True)
     assert "→ 0" in proof["note"]
-
-
-def test_the_guarded_patch_is_exonerated_without_knowing_the_configuration(tmp_path: Path) -> None:
-    done = Finished(tmp_path, described(tmp_path, (DEMO / "guarded.patch").read_text()))
-    assert (done.code, done.verdicts()) == (0, {"patch": "exonerated"})
 
 
 def test_a_patch_about_something_else_is_not_examined(tmp_path: Path) -> None:

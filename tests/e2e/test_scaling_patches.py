@@ -173,11 +173,45 @@ def case_of(folder: Path, *edits: tuple[str, str, str], entry: str = "pkg/model.
             CLEARED,
             id="the operands swapped",
         ),
+        pytest.param(
+            [(ROUTERS, ASSERTION, STORED.replace("= apply", "= not apply")), (ROUTERS, HASHED, GUARDED)],
+            GUILTY,
+            id="the flag inverted",
+        ),
     ],
 )
 def test_a_patch(tmp_path: Path, edits: list[tuple[str, str, str]], expected: str) -> None:
     case = case_of(tmp_path, *edits)
     assert held(case) == {"p": expected}, case.verdicts
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        pytest.param("hidden_states.mul_(self.routed_scaling_factor)", id="the input changed in place"),
+        pytest.param("router_logits.owner.routed_scaling_factor = 1.0", id="somebody else's factor set"),
+        pytest.param("topk_weights = rescaled(topk_weights, self.routed_scaling_factor)", id="an unknown function"),
+        pytest.param(
+            "if topk_weights.numel() > 64:\n            topk_weights = topk_weights / self.routed_scaling_factor",
+            id="undone for many tokens",
+        ),
+        pytest.param('topk_weights = getattr(self, "sca" + "le")(topk_weights)', id="a computed name"),
+    ],
+)
+def test_what_may_be_wrong_is_never_cleared(tmp_path: Path, extra: str) -> None:
+    with_more = GUARDED + f"        {extra}\n"
+    case = case_of(tmp_path, (ROUTERS, ASSERTION, STORED), (ROUTERS, HASHED, with_more))
+    (verdict,) = held(case).values()
+    assert verdict != CLEARED, case.verdicts
+
+
+def test_a_router_that_a_table_makes_is_still_followed(tmp_path: Path) -> None:
+    """Nothing shows that only constructors make it, so no world is left out."""
+    table = ("class SparseMoe", "ROUTERS = {'hash': HashTopK, 'plain': TopK}\n\n\nclass SparseMoe")
+    stock = {**STOCK, MOE: STOCK[MOE].replace(*table, 1)}
+    changed = patched((ROUTERS, ASSERTION, STORED), (ROUTERS, HASHED, ALWAYS))
+    case = work(tmp_path, "double-scaling", stock, changed, entry=MOE)
+    assert held(case) == {"p": GUILTY}, case.verdicts
 
 
 @pytest.mark.parametrize(

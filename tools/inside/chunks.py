@@ -37,6 +37,11 @@ def parse_text(text: str) -> ast.Module:
         return ast.parse(text)
 
 
+def without_texts(text: str) -> str:
+    """The source with its strings and comments blanked, every other character where it was."""
+    return _TOKEN.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+
+
 def explain(error: BaseException) -> tuple[int, str]:
     """Line (0 if none) and reason of a parser's refusal."""
     if isinstance(error, SyntaxError):

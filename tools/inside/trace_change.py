@@ -210,6 +210,7 @@ def _plain(result: Compared) -> dict[str, Any]:
         "slice": result.slice,
         "rows": result.rows,
         "certain": result.certain,
+        "blind": result.blind,
         "failed": result.failed,
         "facts_used": sorted(result.facts_used),
         "assumptions": result.assumptions,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from sleuth.tools.inside import recount
-from sleuth.tools.inside.recounting import groups
 from sleuth.tools.inside.overlay import Overlay
+from sleuth.tools.inside.recounting import groups
 from sleuth.tools.inside.source import Unreadable
 
 from ...support.tracing import grow

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from ..chunks import without_texts
 from .core import OutOfBudget
 from .diagram import MOST_NODES, Branch, Diagrams, Guard, Node, TooManyWorlds
 from .engine import Engine
@@ -94,6 +95,7 @@ class Compared:
     Attributes:
         rows: what became of them, and when.
         certain: conditions under which no world is right, and some are wrong that weren't; empty if there are none.
+        blind: what could change the count and can't be seen, with the patch alone.
         failed: why there are no rows.
     """
 
@@ -101,6 +103,7 @@ class Compared:
     slice: dict[str, str]
     rows: list[dict[str, Any]] = field(default_factory=list)
     certain: list[str] = field(default_factory=list)
+    blind: list[str] = field(default_factory=list)
     failed: str = ""
     facts_used: set[str] = field(default_factory=set)
     assumptions: list[str] = field(default_factory=list)
@@ -183,6 +186,7 @@ def _attempt(
                 engine.alive = engine.diagrams.both(engine.alive, touched)
         results = [run(engine, at, obj) for engine, at, obj in zip(engines, entries, built, strict=True)]
         found.rows, found.certain = _rows(engines, results)
+        found.blind = _new_blind(*engines)
     except ManyClasses as many:
         return many
     except GAVE_UP as error:
@@ -190,6 +194,12 @@ def _attempt(
     found.facts_used = set().union(*(engine.used_facts for engine in engines))
     found.assumptions = list(dict.fromkeys(text for engine in engines for text in engine.assumptions))
     return found
+
+
+def _new_blind(before: Engine, after: Engine) -> list[str]:
+    """What only the later state does out of sight; lines move, so that places are told apart by file and reason."""
+    known = {(path, why) for path, _, why in before.blind}
+    return [f"{path}:{line} {why}" for path, line, why in after.blind if (path, why) not in known]
 
 
 def _touched(engines: list[Engine]) -> Node:
@@ -301,16 +311,36 @@ def _spelled(when: Node, engines: list[Engine]) -> list[str]:
 
 
 def built_by_constructors(program: Program, sources: list[str], classes: set[tuple[str, str]]) -> bool:
-    """Whether nothing but constructors, and their own files, make objects of these classes."""
+    """Whether objects of these classes are seen to be made by constructors alone, outside their own files.
+
+    A name that is put into a table, or that another class derives from, may be called from anywhere.
+    """
     for path, name in classes:
-        call = re.compile(rf"(?<!class )\b{re.escape(name)}\(")
+        mention = re.compile(rf"\b{re.escape(name)}\b")
         for source in sources:
             module = program.module(source) if source != path and name.encode() in program.tree.load(source) else None
-            if module is not None and any(
-                _inside(module.text, match.start()) != "__init__" for match in call.finditer(module.text)
-            ):
+            text = without_texts(module.text) if module is not None else ""
+            if not all(_is_harmless(text, found) for found in mention.finditer(text)):
                 return False
     return True
+
+
+def _is_harmless(text: str, mention: re.Match[str]) -> bool:
+    """Whether a mention of a class is a call in a constructor, an import, a test or an annotation."""
+    start = text.rfind("\n", 0, mention.start()) + 1
+    before = text[start : mention.start()]
+    if re.match(r"\s*(from|import)\b|.*(isinstance\(|->\s*|:\s*)", before) or "import" in _statement(text, start):
+        return True
+    if text[mention.end() : mention.end() + 1] == "(":
+        return not before.lstrip().startswith("class ") and _inside(text, mention.start()) == "__init__"
+    return False
+
+
+def _statement(text: str, start: int) -> str:
+    """The first line of the parenthesis that a line stands in, where it begins with an import."""
+    opened = text.rfind("(", 0, start)
+    closed = text.rfind(")", 0, start)
+    return text[text.rfind("\n", 0, opened) + 1 : opened] if opened > closed else ""
 
 
 def _inside(text: str, at: int) -> str:

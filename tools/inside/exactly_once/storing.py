@@ -66,6 +66,8 @@ class Storing(Calls):
             self.assign(target.value, value, frame, pc)
         elif isinstance(target, ast.Attribute):
             for base, where in self.values(self.evaluate(target.value, frame, pc), pc):
+                if target.attr == self.factor and not isinstance(base, Obj):
+                    self.note_blind(frame, target, f"`{ast.unparse(target)}` is set on something that isn't known")
                 self.set_attribute(base, target.attr, self._attribute_value(base, target.attr, value, where), where)
         elif isinstance(target, ast.Subscript):
             self._store_item(target, value, frame, pc)
@@ -157,6 +159,8 @@ class Storing(Calls):
                 target = target.value
         if isinstance(target, ast.Attribute):
             for base, where in self.values(self.evaluate(target.value, frame, pc), pc):
+                if target.attr == self.factor and not isinstance(base, Obj):
+                    self.note_blind(frame, target, f"`{ast.unparse(target)}` is set on something that isn't known")
                 self.set_attribute(base, target.attr, new, where)
             key = ast.unparse(target)
         elif isinstance(target, ast.Name):
