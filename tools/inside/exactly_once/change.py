@@ -197,9 +197,10 @@ def _attempt(
 
 
 def _new_blind(before: Engine, after: Engine) -> list[str]:
-    """What only the later state does out of sight; lines move, so that places are told apart by file and reason."""
+    """What only the later state of the watched files does out of sight; lines move, so that the reason tells it."""
+    watched = {path for path, _ in after.focus.functions}
     known = {(path, why) for path, _, why in before.blind}
-    return [f"{path}:{line} {why}" for path, line, why in after.blind if (path, why) not in known]
+    return [f"{p}:{line} {why}" for p, line, why in after.blind if p in watched and (p, why) not in known]
 
 
 def _touched(engines: list[Engine]) -> Node:

@@ -292,6 +292,10 @@ class Core(Memory):
         if not self.matters(text, self.absolute(when)):
             self.lose(frame, node, text, when)
             return
+        self.end(frame, node, text, when)
+
+    def end(self, frame: Frame, node: ast.AST, text: str, when: Node) -> None:
+        """The worlds of `when` end in an exception here, whatever it says."""
         when = self.diagrams.both(self.absolute(when), self.alive)
         if when is self.diagrams.false:
             return

@@ -132,9 +132,8 @@ class Entering(Returns):
         first = len(arguments.positional) + (callee.bound is not None)
         required = names[first : len(names) - len(spec.defaults)]
         missing = [name for name in required if name not in arguments.named]
-        if missing:
-            text = f"TypeError: {function.qualname}() misses the argument {', '.join(missing)}"
-            self.raise_in(frame, node, text, pc)
+        if missing and not frame.caught:
+            self.end(frame, node, f"TypeError: {function.qualname}() misses the argument {', '.join(missing)}", pc)
 
     def _promised(self, value: Node, parameter: ast.arg, inner: Frame) -> Node:
         """An opaque argument takes on the class that the parameter's annotation promises."""
