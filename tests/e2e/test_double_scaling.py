@@ -217,7 +217,7 @@ def test_a_patch_that_multiplies_whatever_the_flag_says_is_guilty(twice: tuple[F
     (proof,) = done.evidence("q2d_any")
     assert (proof["hypothesis"], proof["proves"], proof["grade"]) == ("applied_twice@patch", True, "computed")
     assert "1 → 2" in proof["note"]
-    assert "hash_topk.py:128" in proof["note"]
+    assert "hash_topk.py:127" in proof["note"]
 
 
 def test_a_flag_that_is_stored_and_never_read_is_guilty(tmp_path: Path) -> None:
