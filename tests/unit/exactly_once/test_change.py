@@ -146,3 +146,8 @@ def said_of(
 def test_what_may_be_said(given: dict[str, Any], outcome: str, confirmed: bool) -> None:
     found = said_of(**given)
     assert (found["outcome"], found["confirmed"]) == (outcome, confirmed)
+
+
+def test_a_call_that_leaves_out_an_argument_ends_its_world(tmp_path: Path) -> None:
+    missing = GUARDED.replace("def forward(self, logits):", "def forward(self, logits, ids):", 1)
+    assert {kind for kind, _, _ in kinds(compare(tmp_path, GUARDED, missing))} == {"refused"}

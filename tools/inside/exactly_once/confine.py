@@ -57,7 +57,7 @@ def confine(asked: Asked, path: str, name: str, changed: Changed) -> Unit:
     if owners[0] is None or owners[1] is None:
         unit.why = f"{name} exists on one side only"
     elif effects:
-        unit.why = f"{', '.join(effects)} may have other effects than before, besides what is returned"
+        unit.why = f"{', '.join(effects)} may take other arguments or have other effects than before"
     elif any("__init__" not in owner.functions for owner in owners if owner):
         unit.why = f"{name} has no constructor of its own"
     else:

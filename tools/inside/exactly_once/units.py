@@ -20,7 +20,7 @@ class Changed:
     Attributes:
         functions: (path, qualified name) of those whose code differs, on either side.
         loose: why code may behave otherwise that isn't in them; empty if none does.
-        effects: of these functions, the ones whose effects on anything but their result aren't the same.
+        effects: of these functions, those whose parameters, or effects on anything but their result, changed.
         attributes: for (path, class), attributes of `self` that only the later state sets.
     """
 
@@ -100,7 +100,8 @@ def _compare(path: str, old: _File, new: _File, found: Changed) -> None:
             continue
         found.functions.add((path, name))
         owner, _, method = name.partition(".")
-        if _effects(before, method == "__init__") != _effects(after, method == "__init__"):
+        same_effects = _effects(before, method == "__init__") == _effects(after, method == "__init__")
+        if not same_effects or _signature(before) != _signature(after):
             found.effects.add((path, name))
         new_names = _own(after) - _own(before)
         if method and new_names:
@@ -109,6 +110,11 @@ def _compare(path: str, old: _File, new: _File, found: Changed) -> None:
         if old.rests.get(name, "") != new.rests.get(name, ""):
             where = f"the body of class {name}" if name else "the top level"
             found.loose.append(f"{where} of {path} differs")
+
+
+def _signature(node: Definition | None) -> str:
+    """What a function takes, defaults and decorators included: its callers may fit it no longer."""
+    return "" if node is None else " ".join(map(ast.dump, [node.args, *node.decorator_list]))
 
 
 def _own(node: Definition | None) -> set[str]:
