@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+from collections.abc import Container, Iterator
 
 from .source import Tree, Unreadable
 
@@ -44,6 +45,18 @@ class Overlay(Tree):
         if not self.state.is_file(path):
             raise Unreadable("it doesn't exist inside the tree")
         return self.state.load(path)
+
+    def walk(self, left_out: Container[str]) -> Iterator[str]:
+        """See `Tree.walk`."""
+        yield from (path for path in super().walk(left_out) if path not in self.touched)
+        for path in self.touched:
+            kept = not any(part in left_out for part in path.split("/")[:-1])
+            if path.endswith(".py") and kept and self.state.is_file(path):
+                yield path
+
+    def load_walked(self, path: str) -> bytes:
+        """See `Tree.load_walked`."""
+        return self.load(path) if path in self.touched else super().load_walked(path)
 
     def require(self, path: str) -> str:
         """See `Tree.require`."""

@@ -6,6 +6,7 @@ import os
 import posixpath
 import re
 import stat
+from collections.abc import Container, Iterator
 
 from .fail import InsideError
 from .paths import regular
@@ -97,6 +98,24 @@ class Tree:
                 return stream.read(LARGEST + 1)
         except OSError as error:
             raise Unreadable(error.strerror or "it can't be opened") from None
+
+    def walk(self, left_out: Container[str]) -> Iterator[str]:
+        """Paths of the Python files, in no order; links aren't followed, folders of these names are left out."""
+        for folder, folders, names in os.walk(self.root):
+            folders[:] = [f for f in folders if f not in left_out]
+            inside = os.path.relpath(folder, self.root)
+            prefix = "" if inside == "." else inside + "/"
+            yield from (prefix + name for name in names if name.endswith(".py"))
+
+    def load_walked(self, path: str) -> bytes:
+        """Like `load`, for a path that `walk` gave: a plain file needs no look at where its path leads."""
+        try:
+            descriptor = os.open(f"{self.root}/{path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except (OSError, ValueError):
+            return self.load(path)
+        with open(descriptor, "rb", buffering=0) as stream:
+            size = os.fstat(descriptor).st_size
+            return (stream.read(size) or b"") if size <= LARGEST else b""
 
     def contains(self, path: str, needle: bytes) -> bool:
         """Whether a readable file holds these bytes."""

@@ -51,14 +51,12 @@ def _traced(request: dict[str, Any]) -> dict[str, Any]:
     here = Tree(request["root"])
     paths = sorted({*files_below(old.root), *files_below(new.root)})
     _require_left(here, new, paths)
-    laid = [p for p in paths if old.is_file(p)]
     before = Program(Overlay(here.root, old.root, new.root))
     after = Program(here)
     known = sinks.load(request.get("sinks", ""), "sinks")
     seconds = request.get("seconds", 60.0)
     facts, ordinary = request.get("facts", {}), request.get("ordinary", {})
     asked = Asked(before, after, request["factor"], known, facts, ordinary, started + seconds)
-    _share_sources(asked, laid, set(paths) - set(laid))
     found = changed(old, new, paths)
     first = Engine(after, asked.factor, known)
     starts = _starts(after, first, request["entry"], found)
@@ -102,14 +100,6 @@ def _require_left(here: Tree, new: Tree, paths: list[str]) -> None:
             raise InsideError(
                 f"{path}: another patch changes this file later; the state before this patch alone is lost"
             )
-
-
-def _share_sources(asked: Asked, laid: list[str], gone: set[str]) -> None:
-    """The list of files is walked once; the state before differs by what the patch added and removed."""
-    engine = Engine(asked.after, asked.factor, asked.sinks)
-    files = engine.sources
-    extra = {p for p in laid if p.endswith(".py")} - set(files)
-    asked.before.shared["sources"] = sorted((set(files) - gone) | extra)
 
 
 def _is_start(path: str, name: str, starts: list[Entry]) -> bool:

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from sleuth.tools.factor_change_judge import judge
+from sleuth.tools.inside.exactly_once.program import Program
 from sleuth.tools.inside.exactly_once.units import changed
 from sleuth.tools.inside.fail import InsideError
+from sleuth.tools.inside.overlay import Overlay
 from sleuth.tools.inside.source import Tree
 from sleuth.tools.inside.trace_change import run
 
@@ -151,3 +153,27 @@ def test_what_may_be_said(given: dict[str, Any], outcome: str, confirmed: bool) 
 def test_a_call_that_leaves_out_an_argument_ends_its_world(tmp_path: Path) -> None:
     missing = GUARDED.replace("def forward(self, logits):", "def forward(self, logits, ids):", 1)
     assert {kind for kind, _, _ in kinds(compare(tmp_path, GUARDED, missing))} == {"refused"}
+
+
+def test_the_state_before_doesnt_know_what_the_patch_adds(tmp_path: Path) -> None:
+    """What is read of all files at once, such as which classes there are, is read of that state."""
+    base, added = "class Base: ...\n", "class Base: ...\n\n\nclass New(Base): ...\n"
+    root = write(tmp_path / "root", {"m.py": added, "new.py": "A = 1\n", "other.py": "B = 1\n"})
+    old = write(tmp_path / "b", {"m.py": base, "gone.py": "C = 1\n"})
+    new = write(tmp_path / "a", {"m.py": added, "new.py": "A = 1\n"})
+    states = [Program(Overlay(str(root), str(one), str(other))) for one, other in ((old, new), (new, old))]
+    before, after = [state.texts for state in states]
+    assert (before.sources, after.sources) == (["gone.py", "m.py", "other.py"], ["m.py", "new.py", "other.py"])
+    assert (before.classes, after.classes) == ({}, {"Base": [("m.py", "New")]})
+    assert before.data("m.py").decode() == base
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("class A(B): ...\n", {"B": [("m.py", "A")]}), ("class A: ...\n", {}), ("x = 1\nclass A(B, C): ...\n", None)],
+    ids=["the first line", "the first line, no base", "a later line"],
+)
+def test_which_classes_a_file_has(tmp_path: Path, text: str, expected: dict[str, list[tuple[str, str]]] | None) -> None:
+    """Also of a file that begins with one: looking for the next must come to an end."""
+    found = Program(Tree(str(write(tmp_path / "root", {"m.py": text})))).texts.classes
+    assert found == ({"B": [("m.py", "A")], "C": [("m.py", "A")]} if expected is None else expected)

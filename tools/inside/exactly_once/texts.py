@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 
-from ..source import LARGEST, Tree, Unreadable
+from ..source import Tree, Unreadable
 
 _HEAD = re.compile(rb"class[ \t]+(\w+)[ \t]*\(([^)]*)\)")
 _IDENTIFIER = re.compile(rb"\w+")
@@ -28,15 +27,8 @@ class Texts:
     def sources(self) -> list[str]:
         """Their paths, in order."""
         if self._sources is None:
-            self._sources = sorted(self._walk())
+            self._sources = sorted(self.tree.walk(_SKIPPED))
         return self._sources
-
-    def _walk(self) -> Iterator[str]:
-        for folder, folders, names in os.walk(self.tree.root):
-            folders[:] = [f for f in folders if f not in _SKIPPED]
-            inside = os.path.relpath(folder, self.tree.root)
-            prefix = "" if inside == "." else inside + "/"
-            yield from (prefix + name for name in names if name.endswith(".py"))
 
     def data(self, path: str) -> bytes:
         """A file's bytes, none where it can't be read."""
@@ -47,17 +39,7 @@ class Texts:
 
     def _read(self, path: str) -> bytes:
         try:
-            # A plain file needs no look at where its path leads: the walk followed no link.
-            descriptor = os.open(f"{self.tree.root}/{path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except (OSError, ValueError):
-            return self._by_tree(path)
-        with open(descriptor, "rb", buffering=0) as stream:
-            size = os.fstat(descriptor).st_size
-            return (stream.read(size) or b"") if size <= LARGEST else b""
-
-    def _by_tree(self, path: str) -> bytes:
-        try:
-            return self.tree.load(path)
+            return self.tree.load_walked(path)
         except Unreadable:
             return b""
 
@@ -104,9 +86,10 @@ def _count(data: bytes, name: str) -> int:
 
 def _heads(data: bytes) -> Iterator[tuple[str, bytes]]:
     """Name and bases of the classes that stand flush left."""
-    at = 0 if data.startswith(b"class") else data.find(b"\nclass") + 1
-    while at > 0 or (at == 0 and data.startswith(b"class")):
-        match = _HEAD.match(data, at)
+    data = b"\n" + data
+    at = data.find(b"\nclass")
+    while at >= 0:
+        match = _HEAD.match(data, at + 1)
         if match is not None:
             yield match[1].decode("ascii", "replace"), match[2]
-        at = data.find(b"\nclass", at) + 1
+        at = data.find(b"\nclass", at + 1)
