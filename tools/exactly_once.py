@@ -25,6 +25,10 @@ def _spelled(value: Any) -> Any:
     return {key: spelled(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
+Facts = Annotated[dict[str, str], BeforeValidator(_spelled)]
+"""Guards and their values, spelled as guards spell them."""
+
+
 class ExactlyOnceArgs(ToolArgs):
     """What to count, from where, and what is known about where it runs."""
 
@@ -34,7 +38,7 @@ class ExactlyOnceArgs(ToolArgs):
         description="Where to begin: `path.py`, `path.py::Class`, `path.py::Class.method`, `Class` or `Class.method`. "
         "Empty: every class that reads the factor from a configuration and has a forward method.",
     )
-    facts: Annotated[dict[str, str], BeforeValidator(_spelled)] = Field(
+    facts: Facts = Field(
         default_factory=dict,
         description="Known guards and their values, such as platform: cuda. A guard goes by its name in a table or by "
         "the last identifier of that name. They win over what the deployment states.",

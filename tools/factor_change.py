@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from .base import Outcome, Status, Tool, ToolArgs, ToolContext, ToolData
-from .exactly_once import Part, Site
-from .exactly_once_facts import Known, from_deployment, from_user, merged, spelled
+from .exactly_once import Facts, Part, Site
+from .exactly_once_facts import Known, from_deployment, from_user, merged
 from .factor_change_judge import confirmed, judge
 from .factor_change_text import render
 from .inside_call import Reply, call_inside
@@ -16,13 +16,6 @@ from .twin_paths import patched
 
 SPARE = 1.3
 """The script's time limit, as a multiple of what it plans with."""
-
-
-def _spelled(value: Any) -> Any:
-    return {key: spelled(item) for key, item in value.items()} if isinstance(value, dict) else value
-
-
-Facts = Annotated[dict[str, str], BeforeValidator(_spelled)]
 
 
 class FactorChangeArgs(ToolArgs):

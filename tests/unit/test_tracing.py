@@ -23,14 +23,6 @@ def tree(tmp_path: Path) -> Path:
     return write(tmp_path / "tree", {"a.py": "a\n"})
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TraceCache:
-    monkeypatch.setenv("SLEUTH_CACHE", str(tmp_path / "cache"))
-    opened = TraceCache.open()
-    assert opened is not None
-    return opened
-
-
 def answers(monkeypatch: pytest.MonkeyPatch, answer: Callable[[], Mapping[str, Any]]) -> None:
     monkeypatch.setattr(tracing, "_call", lambda *_: dict(answer()))
 

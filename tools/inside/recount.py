@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from typing import Any
 
+from .deep import deeply
 from .exactly_once import entries, sinks
 from .exactly_once.diagram import Diagrams
 from .exactly_once.entries import Entry
@@ -20,7 +20,6 @@ from .recounting.counting import Reductions, Watching
 from .recounting.handed import Handed
 from .recounting.sides import Side, both, differences, rows, source_of
 from .source import Tree, decode
-from .trace_factor import DEEPEST_RECURSION
 
 SHARED_BY = 2
 """Entries among which the time that is left is divided; those that come first are likelier to tell."""
@@ -38,12 +37,8 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
     Raises:
         InsideError: no such entry, or nothing to begin with.
     """
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(DEEPEST_RECURSION)
-    try:
+    with deeply():
         return _counted(request)
-    finally:
-        sys.setrecursionlimit(before)
 
 
 def _counted(request: dict[str, Any]) -> dict[str, Any]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 import time
+from dataclasses import replace
 from typing import Any
 
+from .deep import deeply
 from .exactly_once import entries, sinks
 from .exactly_once.change import Asked, Compared, built_by_constructors, compare
 from .exactly_once.confine import Unit, confine
@@ -20,7 +21,7 @@ from .exactly_once.units import Changed, changed
 from .fail import InsideError
 from .overlay import Overlay, files_below
 from .source import Tree
-from .trace_factor import DEEPEST_RECURSION, nothing_there
+from .trace_factor import nothing_there
 
 MOST_STARTS = 6
 """Entries that are followed where none is named."""
@@ -37,12 +38,8 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
     Raises:
         InsideError: no such entry, or the tree's files aren't those that the patch left.
     """
-    deepest = sys.getrecursionlimit()
-    sys.setrecursionlimit(DEEPEST_RECURSION)
-    try:
+    with deeply():
         return _traced(request)
-    finally:
-        sys.setrecursionlimit(deepest)
 
 
 def _traced(request: dict[str, Any]) -> dict[str, Any]:
@@ -70,7 +67,7 @@ def _traced(request: dict[str, Any]) -> dict[str, Any]:
         "changed": [f"{path}::{name}" for path, name in sorted(found.functions)],
         "loose": found.loose,
         "units": [vars(unit) for unit in units],
-        "only_here": _only_here(after, first.sources, units, found, starts),
+        "only_here": _only_here(after, units, found, starts),
         "entries": [_plain(result) for result in results],
     }
 
@@ -123,12 +120,12 @@ def _compared(asked: Asked, starts: list[Entry], found: Changed, units: list[Uni
         not found.plain
         and not found.loose
         and len(built) == len(found.classes)
-        and built_by_constructors(asked.after, engine.sources, built)
+        and built_by_constructors(asked.after, built)
     )
     results: list[Compared] = []
     for number, start in enumerate(starts):
         left = asked.until - time.monotonic()
-        share = Asked(**{**vars(asked), "until": time.monotonic() + max(left, 1.0) / (len(starts) - number)})
+        share = replace(asked, until=time.monotonic() + max(left, 1.0) / (len(starts) - number))
         results += compare(share, start, focus, settled)
         if any(result.certain for result in results):
             break
@@ -172,17 +169,15 @@ def _imports(program: Program, path: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _only_here(program: Program, sources: list[str], units: list[Unit], found: Changed, starts: list[Entry]) -> bool:
+def _only_here(program: Program, units: list[Unit], found: Changed, starts: list[Entry]) -> bool:
     """Whether nothing but the classes that are entered makes objects of the changed classes."""
     if found.plain or found.loose:
         return False
     homes = {(s.function.module.path, s.function.owner.name) for s in starts if s.function.owner}
     for unit in units:
-        for source in sources:
-            if source == unit.path or unit.name.encode() not in program.tree.load(source):
-                continue
-            module = program.module(source)
-            call = re.compile(rf"(?<!class )\b{re.escape(unit.name)}\(")
+        call = re.compile(rf"(?<!class )\b{re.escape(unit.name)}\(")
+        for source in program.texts.holding(unit.name.encode()):
+            module = program.module(source) if source != unit.path else None
             makers = {
                 n for n, chunks in (module.chunks.items() if module else ()) for c in chunks if call.search(c.text)
             }

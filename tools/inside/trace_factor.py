@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
-import sys
 import time
 from typing import Any
 
+from .deep import deeply
 from .deviants.find import find
 from .exactly_once import entries, sinks
 from .exactly_once.engine import Engine
@@ -17,8 +16,6 @@ from .fail import InsideError
 from .source import Tree
 
 MOST_ENTRIES = 200
-DEEPEST_RECURSION = 20_000
-RARELY = (50_000, 20, 100)
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:
@@ -34,15 +31,8 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
     Raises:
         InsideError: no such entry, no such factor, or sinks that aren't valid.
     """
-    before, thresholds = sys.getrecursionlimit(), gc.get_threshold()
-    sys.setrecursionlimit(DEEPEST_RECURSION)
-    # Nearly all that is made lives to the end: looking for cycles that often would take a third of the time.
-    gc.set_threshold(*RARELY)
-    try:
+    with deeply():
         return _traced(request)
-    finally:
-        sys.setrecursionlimit(before)
-        gc.set_threshold(*thresholds)
 
 
 def _traced(request: dict[str, Any]) -> dict[str, Any]:
@@ -56,7 +46,7 @@ def _traced(request: dict[str, Any]) -> dict[str, Any]:
     named = request.get("entry", "")
     deviant = {"suspects": [], "compared": {}} if named else find(program, factor)
     found = _entries(program, first, request)
-    mentioned = any(factor.encode() in program.tree.load(path) for path in first.sources) if not found else True
+    mentioned = bool(found or program.texts.holding(factor.encode()))
     if not found and not deviant["compared"] and (request.get("tables", True) or not mentioned):
         raise InsideError(nothing_there(factor, named, first))
     seconds = request.get("seconds", 60.0)
@@ -84,10 +74,9 @@ def _entries(program: Program, engine: Engine, request: dict[str, Any]) -> list[
 
 def nothing_there(factor: str, entry: str, engine: Engine) -> str:
     """What a user is told where there is no entry."""
-    word = factor.encode()
     if entry:
         return f"{entry}: nothing there mentions {factor!r}"
-    files = [path for path in engine.sources if word in engine.program.tree.load(path)]
+    files = engine.program.texts.holding(factor.encode())
     if not files:
         return f"factor {factor!r}: no Python file of the tree mentions it"
     return (

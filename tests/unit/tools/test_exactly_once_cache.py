@@ -11,14 +11,6 @@ from sleuth.tools.exactly_once_cache import TraceCache
 from ...support.trees import write
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TraceCache:
-    monkeypatch.setenv("SLEUTH_CACHE", str(tmp_path / "cache"))
-    opened = TraceCache.open()
-    assert opened is not None
-    return opened
-
-
 def test_the_key_holds_all_that_an_answer_depends_on(
     cache: TraceCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 from ..exactly_once.program import Class, Function, Module, Program, last_name
-from ..source import Unreadable
 
 _LEFT_OUT = re.compile(r"(^|/)(tests?|testing|benchmarks?|docs?|examples?|build)(/|$)|(^|/)(test_|conftest)[^/]*$")
 """Paths whose code isn't deployed."""
@@ -70,13 +69,7 @@ class Survey:
     def texts(self) -> dict[str, bytes]:
         """Bytes of the files that mention the factor."""
         word = self.factor.encode()
-        return {path: data for path in self.sources if word in (data := self._load(path))}
-
-    def _load(self, path: str) -> bytes:
-        try:
-            return self.program.tree.load(path)
-        except Unreadable:
-            return b""
+        return {path: data for path in self.sources if word in (data := self.program.texts.data(path))}
 
     @cached_property
     def _definitions(self) -> list[Class | Function]:
@@ -113,7 +106,7 @@ class Survey:
         head = re.compile(rb"^class[ \t]+(\w+)(?:\(([^)]*)\))?", re.MULTILINE)
         found: dict[str, list[tuple[str, str]]] = {}
         for path in self.sources:
-            for match in head.finditer(self._load(path)):
+            for match in head.finditer(self.program.texts.data(path)):
                 bases = (match[2] or b"").decode("utf-8", "replace")
                 found.setdefault(match[1].decode(), []).append((path, bases))
         return found
@@ -134,9 +127,7 @@ class Survey:
         return [made for path, n in places if (made := self._class_at(path, n)) is not None]
 
     def _at(self, path: str, name: str, kind: type) -> Class | Function | None:
-        module = self.program.module(path)
-        chunks = module.chunks.get(name) if module else None
-        made = self.program.definition(module, chunks[-1]) if module and chunks else None
+        made = self.program.top_level(path, name)
         return made if isinstance(made, kind) else None
 
     def function_named(self, module: Module, name: str) -> Function | None:

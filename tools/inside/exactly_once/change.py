@@ -118,6 +118,12 @@ def ends(result: Node, engine: Engine) -> Node:
     return found
 
 
+def paired(engines: list[Engine], results: list[Node]) -> Node:
+    """What every world comes to before and after."""
+    before, after = (ends(result, engine) for result, engine in zip(results, engines, strict=True))
+    return engines[0].diagrams.map2(lambda a, b: (a, b), before, after)
+
+
 def kind_of(before: End, after: End) -> str:
     """What became of a world: see `tools/factor_change.py`."""
     a, b = before.outcome, after.outcome
@@ -214,9 +220,8 @@ def _rows(engines: list[Engine], results: list[Node]) -> tuple[list[dict[str, An
     for engine in engines:
         if engine.lost_whole:
             asked_about = d.both(asked_about, d.negate(engine.lost))
-    both = d.map2(lambda a, b: (a, b), *(ends(r, e) for r, e in zip(results, engines, strict=True)))
     groups: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for (before, after), when in d.values(both, asked_about):
+    for (before, after), when in d.values(paired(engines, results), asked_about):
         key = (before.key, after.key)
         row = groups.setdefault(key, {"before": before, "after": after, "when": d.false, "sites": {}})
         row["when"] = d.either(row["when"], when)
@@ -311,15 +316,15 @@ def _spelled(when: Node, engines: list[Engine]) -> list[str]:
     return [spell(cube, engines[1]) for cube in cubes[: SHOWN + 1]]
 
 
-def built_by_constructors(program: Program, sources: list[str], classes: set[tuple[str, str]]) -> bool:
+def built_by_constructors(program: Program, classes: set[tuple[str, str]]) -> bool:
     """Whether objects of these classes are seen to be made by constructors alone, outside their own files.
 
     A name that is put into a table, or that another class derives from, may be called from anywhere.
     """
     for path, name in classes:
         mention = re.compile(rf"\b{re.escape(name)}\b")
-        for source in sources:
-            module = program.module(source) if source != path and name.encode() in program.tree.load(source) else None
+        for source in program.texts.holding(name.encode()):
+            module = program.module(source) if source != path else None
             text = without_texts(module.text) if module is not None else ""
             if not all(_is_harmless(text, found) for found in mention.finditer(text)):
                 return False

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from .change import GAVE_UP, Asked, ends
+from .change import GAVE_UP, Asked, paired
 from .diagram import Node, support
 from .engine import Engine
 from .entries import FORWARDS, Entry
@@ -70,9 +70,7 @@ def confine(asked: Asked, path: str, name: str, changed: Changed) -> Unit:
 
 def class_named(program: Program, path: str, name: str) -> Class | None:
     """A class at the top level of a file, None if there is none."""
-    module = program.module(path) if program.tree.is_file(path) else None
-    chunks = module.chunks.get(name) if module else None
-    made = program.definition(module, chunks[-1]) if module and chunks else None
+    made = program.top_level(path, name) if program.tree.is_file(path) else None
     return made if isinstance(made, Class) else None
 
 
@@ -103,14 +101,13 @@ def _differing(engines: list[Engine], owners: list[Class], method: str, new: set
     built = [construct(engine, entry) for engine, entry in zip(engines, entries, strict=True)]
     different = _other_attributes(engines, built, new)
     results = [run(engine, at, obj) for engine, at, obj in zip(engines, entries, built, strict=True)]
-    pair = d.map2(lambda a, b: (a, b), *(ends(r, e) for r, e in zip(results, engines, strict=True)))
+    pair = paired(engines, results)
     tested = support(pair)
     unit.parameters += [n for n in parameters(owners[1]) if n in tested and n not in unit.parameters]
     for (before, after), when in d.values(pair):
         cubes = [spell(cube, engines[1]) for cube in islice(d.cubes(when), 3)]
         counts = (before.outcome.count, after.outcome.count)
-        sites = [vars(engines[1].sites[index]) for index in after.outcome.sites]
-        row = {"method": method, "before": before.says, "after": after.says, "when": cubes, "sites": sites}
+        row = {"method": method, "before": before.says, "after": after.says, "when": cubes}
         unit.rows.append({**row, "count_before": counts[0], "count_after": counts[1]})
         # Two values that aren't known may differ, for all that the reason is the same.
         if before.key != after.key or before.outcome.unknown:

@@ -21,8 +21,7 @@ Counts = dict[str, dict[str, list[int]]]
 def add_contract(asked: Asked, unit: Unit) -> None:
     """Note what a changed class, and those that are made in its place, do with the parameters that matter to it."""
     names = unit.parameters
-    module = asked.after.module(unit.path)
-    owner = class_named(asked.after, module.path, unit.name) if module else None
+    owner = class_named(asked.after, unit.path, unit.name)
     if not names or owner is None:
         return
     unit.contract = _counts(asked, owner, names)
@@ -80,9 +79,7 @@ def _in_its_place(asked: Asked, unit: Unit) -> list[Class]:
     made = re.compile(rf"=\s*(?:\w+\.)*{re.escape(unit.name)}\(")
     found: dict[tuple[str, str], Class] = {}
     engine = Engine(asked.after, asked.factor, asked.sinks)
-    for source in engine.sources:
-        if unit.name.encode() not in asked.after.tree.load(source):
-            continue
+    for source in asked.after.texts.holding(unit.name.encode()):
         module = asked.after.module(source)
         for chunk in [
             c for chunks in (module.chunks.values() if module else ()) for c in chunks if made.search(c.text)

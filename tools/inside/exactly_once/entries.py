@@ -41,8 +41,8 @@ def named(program: Program, engine: Engine, text: str) -> list[Entry]:
         return _in_module(module.path, symbol, program, engine, text)
     head = symbol.split(".")[0]
     needle = re.compile(rb"^(class|def|async def)[ \t]+" + re.escape(head).encode() + rb"\b", re.MULTILINE)
-    for source in engine.sources:
-        if needle.search(program.tree.load(source)):
+    for source in program.texts.holding(head.encode()):
+        if needle.search(program.texts.data(source)):
             return _in_module(source, symbol, program, engine, text)
     raise InsideError(f"{text}: no class or function of that name at the top level of a file of the tree")
 
@@ -53,8 +53,7 @@ def _in_module(path: str, symbol: str, program: Program, engine: Engine, text: s
     if not symbol:
         return in_file(path, program, engine)
     owner, _, method = symbol.partition(".")
-    chunks = module.chunks.get(owner)
-    made = program.definition(module, chunks[-1]) if chunks else None
+    made = program.top_level(path, owner)
     if made is None:
         near = ", ".join(sorted(module.chunks)[:12])
         raise InsideError(f"{text}: {path} has no {owner!r} at its top level; it has {near or 'nothing'}")
@@ -121,11 +120,8 @@ def everywhere(program: Program, engine: Engine) -> list[Entry]:
     )
     word = re.compile(rf"\b{re.escape(engine.factor)}\b".encode())
     found: list[Entry] = []
-    for path in engine.sources:
-        data = program.tree.load(path)
-        if not word.search(data):
-            continue
-        module = program.module(path)
+    for path in program.texts.holding(engine.factor.encode()):
+        module = program.module(path) if word.search(program.texts.data(path)) else None
         for chunks in module.chunks.values() if module else []:
             if chunks[-1].kind == "class" and reads.search(chunks[-1].text):
                 made = program.definition(module, chunks[-1]) if module else None

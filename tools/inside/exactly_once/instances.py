@@ -147,9 +147,7 @@ class Instances(Objects):
         return found
 
     def _load(self, place: tuple[str, str]) -> Class | None:
-        module = self.program.module(place[0])
-        chunks = module.chunks.get(place[1], []) if module else []
-        made = self.program.definition(module, chunks[-1]) if module and chunks else None
+        made = self.program.top_level(*place)
         return made if isinstance(made, Class) else None
 
     def _could_be(self, owner: Class, promised: Class) -> bool:

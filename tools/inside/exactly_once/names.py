@@ -271,9 +271,7 @@ class Names(Guards):
                 if (path, name) in seen:
                     continue
                 seen.add((path, name))
-                module = self.program.module(path)
-                chunks = module.chunks.get(name, []) if module else []
-                made = self.program.definition(module, chunks[-1]) if module and chunks else None
+                made = self.program.top_level(path, name)
                 if isinstance(made, Class):
                     found.append(made)
                     waiting.append(name)

@@ -221,6 +221,12 @@ class Program:
         path = place if place.endswith(".py") else self.packages.init(place)
         return self.module(path) if path else None
 
+    def top_level(self, path: str, name: str) -> Class | Function | None:
+        """The class or function of that name at the top level of a file, the last one; None if there is none."""
+        module = self.module(path)
+        chunks = module.chunks.get(name) if module else None
+        return self.definition(module, chunks[-1]) if module and chunks else None
+
     def definition(self, module: Module, source: Chunk | ast.stmt) -> Class | Function | None:
         """The class or function of a chunk or a statement."""
         if source not in self._definitions:

@@ -100,10 +100,8 @@ def entries(found: Changes, program: Program, engine: Engine, word: re.Pattern[s
 
 
 def _beginnings(path: str, name: str, program: Program, engine: Engine, word: re.Pattern[str]) -> list[Entry]:
-    module = program.module(path)
     owner, _, method = name.partition(".")
-    chunks = module.chunks.get(owner) if module else None
-    made = program.definition(module, chunks[-1]) if module and chunks else None
+    made = program.top_level(path, owner)
     if isinstance(made, Class):
         return _of_class(made, method, engine) or _callers(method, program, engine, word, path)
     if isinstance(made, Function):
@@ -141,11 +139,9 @@ def _callers(name: str, program: Program, engine: Engine, word: re.Pattern[str],
     """Classes with a forward method that name a function and speak of the thing, those of the nearest files first."""
     called = re.compile(rf"\b{re.escape(name)}\b")
     found: list[Entry] = []
-    for source in sorted(engine.sources, key=lambda s: (-_shared(s, path), s)):
+    for source in sorted(program.texts.holding(name.encode()), key=lambda s: (-_shared(s, path), s)):
         if len(found) >= MOST_CALLERS:
             break
-        if name.encode() not in program.tree.load(source):
-            continue
         module = program.module(source)
         for chunks in module.chunks.values() if module else []:
             text = chunks[-1].text

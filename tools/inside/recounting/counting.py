@@ -283,7 +283,7 @@ class Reductions(Watching):
             functions: set[str] = set()
             classes: set[str] = set()
             for path in self.sources:
-                data = self.program.tree.load(path)
+                data = self.program.texts.data(path)
                 if b"reduce" in data or b"combine" in data:
                     text = data.decode("utf-8", "replace")
                     functions |= _whose_text(_METHOD, text)

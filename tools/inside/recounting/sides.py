@@ -11,10 +11,11 @@ from typing import Any
 from ..exactly_once.core import Arguments, OutOfBudget
 from ..exactly_once.diagram import Diagrams, Node, TooManyWorlds, leaves, support
 from ..exactly_once.entries import Entry
+from ..exactly_once.follow import construct
 from ..exactly_once.program import Function, Program
 from ..exactly_once.table import Outcome, spell
 from ..exactly_once.together import Together
-from ..exactly_once.values import FunctionValue, Obj, Tuple
+from ..exactly_once.values import FunctionValue, Tuple
 from .counting import Watching
 
 RAISES = "an exception ends it"
@@ -91,13 +92,8 @@ def _laid_out(result: Node, d: Diagrams) -> Node:
 
 
 def _run(engine: Watching, function: Function) -> Node:
+    built = construct(engine, Entry(function))
     frame, nothing = engine.module_frame(function.module), Arguments([], {}, entry=True)
-    if function.owner is None:
-        return engine.enter(FunctionValue(function), nothing, frame, engine.diagrams.true)
-    built = Obj(function.owner, "instance", {}, "self")
-    init = engine.method(function.owner, "__init__")
-    if init is not None:
-        engine.enter(FunctionValue(init, built), nothing, frame, engine.diagrams.true)
     return engine.enter(FunctionValue(function, built), nothing, frame, engine.alive)
 
 
@@ -111,10 +107,8 @@ def same(program: Program, entry: Entry, make: Watching) -> Function | None:
     """The entry's function in another state of the tree."""
     function = entry.function
     path = function.owner.module.path if function.owner else function.module.path
-    module = program.module(path) if program.tree.is_file(path) else None
     owner = function.owner.name if function.owner else function.name
-    chunks = module.chunks.get(owner) if module else None
-    made = program.definition(module, chunks[-1]) if module and chunks else None
+    made = program.top_level(path, owner) if program.tree.is_file(path) else None
     if isinstance(made, Function) or made is None:
         return made
     found = make.method(made, function.name)
