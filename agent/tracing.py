@@ -17,7 +17,7 @@ from ..tools.exactly_once_facts import from_deployment
 from ..tools.registry import get_tool
 from .one_call import one_call
 
-SPARE = 1.4
+SPARE = 2.5
 """Time limit of the sandbox, as a multiple of what the tracer may take."""
 MEMORY_MB = 4096
 

@@ -29,7 +29,14 @@ NOT_RUNNABLE = 126
 SIGNALS = {int(s) for s in signal.Signals}
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime")
-ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
+ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/tmp",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    # Sets come in the same order in every run, so that two runs find the same.
+    "PYTHONHASHSEED": "0",
+}
 MOST_BINDS = 64
 """Files of a layer up to which each gets a mount of its own."""
 ROOM = ("--size", str(256 << 20), "--tmpfs")
@@ -56,7 +63,7 @@ class Bubblewrap(Sandbox):
         """
         self.binary = binary or find_binary()
         self.clone, self.scratch, self.limits = clone, scratch, limits or Limits()
-        self.python: tuple[str, ...] = (_python(), "-I", "-S", "-B")
+        self.python: tuple[str, ...] = (_python(), "-P", "-s", "-S", "-B")
         self.notes: list[str] = []
         self._tree = self._show(clone.tree, CLONE)
         self._stock = self._show(clone.stock, STOCK) if clone.stock else []

@@ -9,10 +9,8 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from .base import Outcome, Status, Tool, ToolArgs, ToolContext, ToolData, ToolError
 from .exactly_once_facts import Known, from_deployment, from_user, merged, spelled, why_unused
 from .exactly_once_text import render
-from .inside_call import Reply, call_inside
+from .inside_call import SECONDS_OF_WORK, Reply, call_inside, work_within
 
-SHARE_OF_LIMIT = 0.8
-"""How much of the sandbox's time limit the tracer may plan with; the rest is for starting and answering."""
 OUT_OF_TIME = "more time than it was given"
 """How the script says that it ran out of time."""
 
@@ -47,7 +45,9 @@ class ExactlyOnceArgs(ToolArgs):
         default="",
         description="More entries for sinks.toml, as TOML text: what calls that leave Python do with the factor.",
     )
-    seconds: float = Field(default=45.0, gt=0, le=3_600, description="How long to follow code, all entries together.")
+    seconds: float = Field(
+        default=45.0, gt=0, le=3_600, description=f"How long to follow code, all entries together. {SECONDS_OF_WORK}"
+    )
     tables: bool = Field(
         default=True,
         description="False: follow nothing, only name the places that use the factor unlike their siblings.",
@@ -236,7 +236,6 @@ class ExactlyOnceData(ToolData):
     """SHA-256 of every file that was read, as text."""
     broken: dict[str, str]
     """Files that couldn't be read as Python, and why."""
-    seconds: float
     timed_out: bool
     """More time might have decided more."""
 
@@ -272,7 +271,7 @@ class ExactlyOnce(Tool[ExactlyOnceArgs, ExactlyOnceData]):
 
 def _ask(args: ExactlyOnceArgs, known: list[Known], context: ToolContext) -> Reply:
     request = args.model_dump() | {"facts": {fact.guard: fact.value for fact in known}}
-    request["seconds"] = min(args.seconds, SHARE_OF_LIMIT * context.sandbox.limits.seconds)
+    request |= work_within(args.seconds, context.sandbox.limits.seconds)
     try:
         return call_inside(context.sandbox, "trace_factor", request)
     except ToolError as error:
@@ -305,7 +304,6 @@ def _data(args: ExactlyOnceArgs, reply: dict[str, Any], known: list[Known]) -> E
         entries_left_out=reply["entries_left_out"],
         files=reply["files"],
         broken=reply["broken"],
-        seconds=reply["seconds"],
         timed_out=any(OUT_OF_TIME in world.unknown for world in worlds),
     )
 

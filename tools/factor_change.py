@@ -11,11 +11,11 @@ from .exactly_once import Facts, Part, Site
 from .exactly_once_facts import Known, from_deployment, from_user, merged
 from .factor_change_judge import confirmed, judge
 from .factor_change_text import render
-from .inside_call import Reply, call_inside
+from .inside_call import SECONDS_OF_WORK, Reply, call_inside, work_within
 from .twin_paths import patched
 
-SPARE = 1.3
-"""The script's time limit, as a multiple of what it plans with."""
+SLOWEST = 3.0
+"""The time limit, as a multiple of what an ordinary machine needs."""
 
 
 class FactorChangeArgs(ToolArgs):
@@ -44,7 +44,7 @@ class FactorChangeArgs(ToolArgs):
         default=True, description="Ask about the deployment as it is set; false: about every setting."
     )
     sinks: str = Field(default="", description="More entries for sinks.toml, as TOML text.")
-    seconds: float = Field(default=240.0, gt=0, le=3_600, description="How long to follow code.")
+    seconds: float = Field(default=240.0, gt=0, le=3_600, description=f"How long to follow code. {SECONDS_OF_WORK}")
 
 
 class Row(Part):
@@ -222,6 +222,7 @@ def _ask(args: FactorChangeArgs, known: list[Known], context: ToolContext) -> Re
         "before": roots["stock"],
         "after": roots["root"],
         "facts": {fact.guard: fact.value for fact in known},
-        **args.model_dump(include={"factor", "entry", "ordinary", "sinks", "seconds"}),
+        **args.model_dump(include={"factor", "entry", "ordinary", "sinks"}),
+        **work_within(args.seconds, args.seconds * SLOWEST),
     }
-    return call_inside(context.sandbox, "trace_change", request, args.seconds * SPARE)
+    return call_inside(context.sandbox, "trace_change", request, args.seconds * SLOWEST)

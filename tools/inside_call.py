@@ -13,6 +13,15 @@ from .base import ToolError, ToolTimeout
 INSIDE = Mount(Path(__file__).parent / "inside", "/sleuth/inside")
 BOOT = "import sys; sys.path.insert(0, '/sleuth'); from inside.main import main; main()"
 
+SECONDS_OF_WORK = "Steps are counted, as many as an ordinary machine takes in that time: two runs find the same."
+WORK, WALL = 0.4, 0.9
+"""Shares of a time limit: what a script may plan with, and after how much it gives up on a machine that is too slow."""
+
+
+def work_within(seconds: float, limit: float) -> dict[str, float]:
+    """The `seconds` and `wall` of a request that follows code, for a call with that time limit."""
+    return {"seconds": min(seconds, WORK * limit), "wall": WALL * limit}
+
 
 @dataclass(frozen=True)
 class Reply:

@@ -9,11 +9,9 @@ from pydantic import BeforeValidator, Field
 
 from .base import Outcome, Status, Tool, ToolArgs, ToolContext, ToolData
 from .exactly_once_facts import from_deployment, from_user, merged, spelled
-from .inside_call import call_inside
+from .inside_call import SECONDS_OF_WORK, call_inside, work_within
 from .twin_paths import patched
 
-SHARE_OF_LIMIT = 0.8
-"""How much of the sandbox's time limit the script may plan with; the rest is for starting and answering."""
 ROWS = 6
 """Rows and differences of a table in the text for a reader; the data has more."""
 
@@ -47,7 +45,9 @@ class RecountArgs(ToolArgs):
         default_factory=dict,
         description="Known guards and their values, as for exactly_once; they win over what the deployment states.",
     )
-    seconds: float = Field(default=45.0, gt=0, le=3_600, description="How long to follow code, all entries together.")
+    seconds: float = Field(
+        default=45.0, gt=0, le=3_600, description=f"How long to follow code, all entries together. {SECONDS_OF_WORK}"
+    )
 
 
 class RecountRow(ToolData):
@@ -130,7 +130,6 @@ class RecountData(ToolData):
     compared: bool
     complete: bool
     """Every table is and nothing in it is out of sight, and all that the patch changes was followed."""
-    seconds: float
 
     def control_found(self) -> bool | None:
         """See `ToolData.control_found`: something was counted."""
@@ -153,7 +152,7 @@ class Recount(Tool[RecountArgs, RecountData]):
             return Outcome(Status.NO_DATA, _data(_NOTHING), text)
         known = merged(from_user(args.facts), from_deployment(context.deployment))
         request = args.model_dump(exclude={"patch"}) | {"facts": {fact.guard: fact.value for fact in known}}
-        request["seconds"] = min(args.seconds, SHARE_OF_LIMIT * context.sandbox.limits.seconds)
+        request |= work_within(args.seconds, context.sandbox.limits.seconds)
         sides = patched(args.patch, context, self.name)
         if sides:
             request |= {"before": sides["stock"], "after": sides["root"]}
@@ -170,14 +169,14 @@ class Recount(Tool[RecountArgs, RecountData]):
 
 
 _NOTHING: dict[str, Any] = {
-    "factor": "", "tables": [], "changed": [], "elsewhere": [], "not_followed": [], "compared": False, "seconds": 0.0,
+    "factor": "", "tables": [], "changed": [], "elsewhere": [], "not_followed": [], "compared": False,
 }  # fmt: skip
 
 
 def _data(reply: dict[str, Any]) -> RecountData:
     tables = [RecountTable.model_validate(table) for table in reply["tables"]]
     differences = [each for table in tables for each in table.differences]
-    names = ("factor", "changed", "elsewhere", "not_followed", "compared", "seconds")
+    names = ("factor", "changed", "elsewhere", "not_followed", "compared")
     return RecountData(
         tables=tables,
         differences=differences,

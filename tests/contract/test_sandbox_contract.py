@@ -194,6 +194,7 @@ def test_no_host_environment(box: Bubblewrap, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("SLEUTH_TEST_SECRET", "abc")
     done = box.exec(Command(["env"], env={"WANTED": "a=b c\n"}))
     expected = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "PWD=/clone"}
+    expected |= {"PYTHONHASHSEED=0"}
     assert set(out(done).splitlines()) - {""} == {*expected, "WANTED=a=b c"}
     assert "abc" not in out(sh(box, "cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'"))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
-import time
 from typing import Any
 
 from .deep import deeply
 from .exactly_once import entries, sinks
 from .exactly_once.diagram import Diagrams
+from .exactly_once.effort import Effort
 from .exactly_once.entries import Entry
 from .exactly_once.program import Program
 from .fail import InsideError
@@ -32,7 +33,8 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         request: `root`, `counted` (`reductions` or `scale`), `factor` for a scale; optional `before` and `after` (roots
-            of a patch's files), `entries` (see `entries.named`; else what the patch changes), `facts`, `seconds`.
+            of a patch's files), `entries` (see `entries.named`; else what the patch changes), `facts`, `seconds` and
+            `wall` as for `trace_factor`.
 
     Raises:
         InsideError: no such entry, or nothing to begin with.
@@ -42,7 +44,8 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _counted(request: dict[str, Any]) -> dict[str, Any]:
-    started = time.monotonic()
+    effort = Effort(request.get("wall", math.inf))
+    until = effort.after(request.get("seconds", 60.0))
     scale = request["counted"] == "scale"
     factor = (request.get("factor") or _name(request)) if scale else ""
     if scale and not factor.isidentifier():
@@ -63,9 +66,9 @@ def _counted(request: dict[str, Any]) -> dict[str, Any]:
     for number, entry in enumerate(found):
         if not named and tables and set(changed.functions) <= entered:
             break
-        left = max(started + request.get("seconds", 60.0) - time.monotonic(), 1.0) / min(len(found) - number, SHARED_BY)
+        left = max(effort.left(until), 1.0) / min(len(found) - number, SHARED_BY)
         sources = [source_of(entry.function)] if scale else list(dict.fromkeys(["", source_of(entry.function)]))
-        first, second = both(before, after, entry, make, sources, left)
+        first, second = both(before, after, entry, make, sources, left, effort)
         tables.append(_table(entry, first, second))
         entered |= _entered(first, second)
     return {
@@ -75,7 +78,6 @@ def _counted(request: dict[str, Any]) -> dict[str, Any]:
         "elsewhere": changed.elsewhere,
         "not_followed": [f"{p}: {n}" for p, n in changed.functions if (p, n) not in entered],
         "compared": before is not None,
-        "seconds": round(time.monotonic() - started, 3),
     }
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from .exactly_once import entries, sinks
 from .exactly_once.change import Asked, Compared, built_by_constructors, compare
 from .exactly_once.confine import Unit, confine
 from .exactly_once.contract import add_contract
+from .exactly_once.effort import Effort
 from .exactly_once.engine import Engine
 from .exactly_once.entries import Entry
 from .exactly_once.focus import Focus
@@ -32,7 +33,7 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         request: `root`; `before` and `after`, folders with the patch's files as it found and left them; `factor`,
-            `entry`; optional `facts`, `sinks` and `seconds` as for `trace_factor`, and
+            `entry`; optional `facts`, `sinks`, `seconds` and `wall` as for `trace_factor`, and
             `ordinary`, more facts for which to look where all worlds are too many.
 
     Raises:
@@ -43,7 +44,7 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _traced(request: dict[str, Any]) -> dict[str, Any]:
-    started = time.monotonic()
+    effort = Effort(request.get("wall", math.inf))
     old, new = Tree(request["before"]), Tree(request["after"])
     here = Tree(request["root"])
     paths = sorted({*files_below(old.root), *files_below(new.root)})
@@ -51,9 +52,9 @@ def _traced(request: dict[str, Any]) -> dict[str, Any]:
     before = Program(Overlay(here.root, old.root, new.root))
     after = Program(here)
     known = sinks.load(request.get("sinks", ""), "sinks")
-    seconds = request.get("seconds", 60.0)
+    until = effort.after(request.get("seconds", 60.0))
     facts, ordinary = request.get("facts", {}), request.get("ordinary", {})
-    asked = Asked(before, after, request["factor"], known, facts, ordinary, started + seconds)
+    asked = Asked(before, after, request["factor"], known, facts, ordinary, until, effort)
     found = changed(old, new, paths)
     first = Engine(after, asked.factor, known)
     starts = _starts(after, first, request["entry"], found)
@@ -124,8 +125,8 @@ def _compared(asked: Asked, starts: list[Entry], found: Changed, units: list[Uni
     )
     results: list[Compared] = []
     for number, start in enumerate(starts):
-        left = asked.until - time.monotonic()
-        share = replace(asked, until=time.monotonic() + max(left, 1.0) / (len(starts) - number))
+        left = max(asked.effort.left(asked.until), 1.0)
+        share = replace(asked, until=asked.effort.after(left / (len(starts) - number)))
         results += compare(share, start, focus, settled)
         if any(result.certain for result in results):
             break

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import time
+import math
 from typing import Any
 
 from .deep import deeply
 from .deviants.find import find
 from .exactly_once import entries, sinks
+from .exactly_once.effort import Effort
 from .exactly_once.engine import Engine
 from .exactly_once.follow import follow
 from .exactly_once.program import Program
@@ -23,7 +24,8 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         request: `root`, `factor`; optional `entry` (see `entries.named`), `facts` (guard to value), `sinks` (TOML),
-            `seconds` for all entries together, `tables` (false: only the places that deviate).
+            `seconds`' worth of work for all entries together (see `effort`), after `wall` seconds all is given up,
+            `tables` (false: only the places that deviate).
 
     Returns:
         `tables`, `files` and so on; `suspects` and `compared` (see `deviants.find`), empty where an entry is named.
@@ -36,7 +38,7 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _traced(request: dict[str, Any]) -> dict[str, Any]:
-    started = time.monotonic()
+    effort = Effort(request.get("wall", math.inf))
     factor, facts = request["factor"], request.get("facts", {})
     if not factor.isidentifier():
         raise InsideError(f"factor {factor!r}: not an identifier; give the name it goes by in the source")
@@ -49,11 +51,11 @@ def _traced(request: dict[str, Any]) -> dict[str, Any]:
     mentioned = bool(found or program.texts.holding(factor.encode()))
     if not found and not deviant["compared"] and (request.get("tables", True) or not mentioned):
         raise InsideError(nothing_there(factor, named, first))
-    seconds = request.get("seconds", 60.0)
+    until = effort.after(request.get("seconds", 60.0))
     tables: list[dict[str, Any]] = []
     for number, entry in enumerate(found[:MOST_ENTRIES]):
-        left = started + seconds - time.monotonic()
-        tables += follow(program, entry, factor, known, facts, max(left / (len(found) - number), 0.5))
+        share = max(effort.left(until) / (len(found) - number), 0.5)
+        tables += follow(program, entry, factor, known, facts, share, effort)
     return {
         "tables": tables,
         "suspects": deviant["suspects"],
@@ -61,7 +63,6 @@ def _traced(request: dict[str, Any]) -> dict[str, Any]:
         "entries_left_out": max(0, len(found) - MOST_ENTRIES),
         "files": {path: _digest(module.text) for path, module in program.opened.items() if module is not None},
         "broken": program.broken,
-        "seconds": round(time.monotonic() - started, 3),
     }
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sleuth.tools.factor_change_judge import judge
+from sleuth.tools.inside.exactly_once import effort
 from sleuth.tools.inside.exactly_once.program import Program
 from sleuth.tools.inside.exactly_once.units import changed
 from sleuth.tools.inside.fail import InsideError
@@ -87,6 +89,25 @@ def test_an_effect_on_something_else_isnt_confined(tmp_path: Path) -> None:
 def test_a_file_that_changes_again_later_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InsideError, match=r"m\.py: another patch changes this file later"):
         compare(tmp_path, PLAIN, GUARDED, now=GUARDED + "\n# more\n")
+
+
+def test_a_slow_clock_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = compare(tmp_path / "whole", PLAIN, GUARDED)
+    hours = itertools.count()
+    monkeypatch.setattr(effort.time, "monotonic", lambda: 3600.0 * next(hours))
+    assert compare(tmp_path / "slow", PLAIN, GUARDED) == whole
+
+
+def test_work_is_counted_the_same_in_every_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort, "RATE", 100)
+    once, again = (compare(tmp_path / str(n), PLAIN, GUARDED, seconds=2.0) for n in range(2))
+    assert once == again
+    assert once["entries"][0]["failed"] == "more time than it was given"
+
+
+def test_a_machine_that_is_far_too_slow_gives_up(tmp_path: Path) -> None:
+    (entry,) = compare(tmp_path, PLAIN, GUARDED, wall=0.0)["entries"]
+    assert entry["failed"] == "more time than it was given"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from sleuth.tools.exactly_once import OUT_OF_TIME, ExactlyOnceData
 from sleuth.tools.exactly_once_facts import Known, from_deployment, from_user, merged, why_unused
 from sleuth.tools.exactly_once_text import WIDTH, render, shared
 from sleuth.tools.inside.exactly_once.core import Core, OutOfBudget
+from sleuth.tools.inside.exactly_once.effort import RATE, Effort
 
 from ...support.trees import Bench, write
 
@@ -170,8 +171,11 @@ def test_errors_say_what_would_have_worked(bench: Bench, args: dict[str, Any], s
 
 
 def test_time_that_runs_out_is_told() -> None:
+    effort = Effort()
     engine = Core.__new__(Core)
-    engine.steps_taken, engine.until = 255, 0.0
+    engine.steps_taken, engine.effort, engine.until = 0, effort, effort.after(1.0)
+    for _ in range(RATE):
+        engine.spend()
     with pytest.raises(OutOfBudget, match=OUT_OF_TIME):
         engine.spend()
     assert "time ran out" in text_of(table([{"unknown": OUT_OF_TIME}]), timed_out=True)
@@ -181,7 +185,8 @@ def test_the_tracer_stops_before_the_sandbox_does(tmp_path: Path) -> None:
     bench = Bench(write(tmp_path / "tree", FILES), tmp_path / "bench", Limits(seconds=20))
     result = bench.call("exactly_once", factor=FACTOR, seconds=3000)
     assert result.status == Status.OK
-    assert '"seconds": 16.0' in result.commands[0][-1]
+    request = json.loads(result.commands[0][-1])
+    assert (request["seconds"], request["wall"]) == (8.0, 18.0)
 
 
 # --- Facts

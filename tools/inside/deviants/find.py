@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -27,16 +26,14 @@ def find(program: Program, factor: str) -> dict[str, Any]:
 
     Returns:
         `suspects` (rule, kind, path, line, end_line, symbol, when, why, see), `compared` (how many functions of
-        each file were compared with others), `seconds`.
+        each file were compared with others).
     """
-    started = time.monotonic()
     with no_collection():
         survey = Survey(program, factor)
         found = [suspect for look in RULES for suspect in look(survey)]
     return {
         "suspects": [_data(suspect) for suspect in dict.fromkeys(found)],
         "compared": {path: len(names) for path, names in sorted(survey.compared.items())},
-        "seconds": round(time.monotonic() - started, 3),
     }
 
 

@@ -6,7 +6,6 @@ Both runs share one manager of diagrams, so that their worlds are the same world
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
@@ -15,6 +14,7 @@ from typing import Any
 from ..chunks import without_texts
 from .core import OutOfBudget
 from .diagram import MOST_NODES, Branch, Diagrams, Guard, Node, TooManyWorlds
+from .effort import Effort
 from .engine import Engine
 from .entries import Entry, named
 from .focus import Focus
@@ -42,7 +42,7 @@ class Asked:
 
     Attributes:
         ordinary: more facts, for which to look where all worlds together are too many.
-        until: when to give up, on the monotonic clock.
+        until: when to give up, by the work that `effort` has counted.
     """
 
     before: Program
@@ -52,12 +52,13 @@ class Asked:
     facts: dict[str, str]
     ordinary: dict[str, str]
     until: float
+    effort: Effort
 
     def engines(
         self, until: float, facts: dict[str, str] | None = None, focus: Focus | None = None, most: int = MOST_NODES
     ) -> list[Engine]:
         """An engine for each state, over the same diagrams."""
-        shared = Together(most)
+        shared = Together(most, self.effort)
         made = []
         for program in (self.before, self.after):
             engine = Engine(program, self.factor, self.sinks, facts or self.facts, diagrams=shared)
@@ -155,9 +156,9 @@ def compare(asked: Asked, entry: Entry, focus: Focus, settled: bool) -> list[Com
     done: list[Compared] = []
     while waiting:
         slice_ = waiting.pop(0)
-        share = max(asked.until - time.monotonic(), 0.0) / min(len(waiting) + 1, 6)
+        share = asked.effort.left(asked.until) / min(len(waiting) + 1, 6)
         may_slice = slice_ in ({}, asked.ordinary)
-        found = _attempt(asked, entry, focus, settled, slice_, time.monotonic() + share, may_slice=may_slice)
+        found = _attempt(asked, entry, focus, settled, slice_, asked.effort.after(share), may_slice=may_slice)
         if isinstance(found, ManyClasses):
             public_first = sorted(found.values, key=lambda value: value.startswith("_"))
             waiting = [{**slice_, found.name: value} for value in public_first] + waiting

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -83,7 +82,7 @@ def _compare(asked: Asked, owners: list[Class], changed: Changed, unit: Unit) ->
         return
     new = changed.attributes.get((unit.path, unit.name), set())
     cubes: Cubes = []
-    until = min(time.monotonic() + SECONDS, asked.until)
+    until = min(asked.effort.after(SECONDS), asked.until)
     for method in unit.methods:
         engines = asked.engines(until)
         different = _differing(engines, owners, method, new, unit)

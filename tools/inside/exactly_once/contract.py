@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-import time
 
 from .change import GAVE_UP, Asked, End, ends
 from .confine import SECONDS, Unit, class_named, parameters
+from .diagram import Diagrams
 from .engine import Engine
 from .entries import FORWARDS, Entry
 from .follow import construct, run
@@ -44,11 +44,11 @@ def _agree(mine: dict[str, list[int]], other: dict[str, list[int]]) -> bool:
 
 def _counts(asked: Asked, owner: Class, names: list[str]) -> Counts:
     """For each parameter, the counts where it is true and where it is false; nothing if they can't be followed."""
-    engine = Engine(asked.after, asked.factor, asked.sinks, asked.facts)
+    engine = Engine(asked.after, asked.factor, asked.sinks, asked.facts, diagrams=Diagrams(effort=asked.effort))
     method = next((m for m in (engine.method(owner, name) for name in FORWARDS) if m), None)
     if method is None:
         return {}
-    engine.until = min(time.monotonic() + SECONDS, asked.until)
+    engine.until = min(asked.effort.after(SECONDS), asked.until)
     entry = Entry(Function(method.module, method.node, owner))
     try:
         found = ends(run(engine, entry, construct(engine, entry)), engine)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -109,7 +108,7 @@ class Core(Memory):
     Attributes:
         factor: the name that the factor goes by.
         facts: guards' values that are known, by the guard's key or name.
-        until: when to give up, on the monotonic clock.
+        until: when to give up, by the work that the diagrams' `effort` has counted.
         may_slice: whether to stop where an object may have many classes (`ManyClasses`), not follow all at once.
         base: the worlds in which the function that runs was entered. Conditions inside it are relative to them.
         alive: the worlds in which nothing was raised so far.
@@ -138,6 +137,7 @@ class Core(Memory):
     def __post_init__(self) -> None:
         super().__post_init__()
         d = self.diagrams
+        self.effort = d.effort
         self.base: Node = d.true
         self.alive: Node = d.true
         self.lost: Node = d.false
@@ -203,9 +203,10 @@ class Core(Memory):
         raise NotImplementedError
 
     def spend(self, steps: int = 1) -> None:
-        """Count steps; raises `OutOfBudget` when the time is over."""
+        """Count steps; raises `OutOfBudget` when the work is more than may be done."""
         self.steps_taken += steps
-        if self.steps_taken % 256 == 0 and time.monotonic() > self.until:
+        self.effort.done += steps
+        if self.effort.is_over(self.until):
             raise OutOfBudget("more time than it was given")
 
     def leaf(self, value: Any) -> Node:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from .effort import Effort
+
 MOST_NODES = 400_000
 """Nodes after which a diagram is given up; a table of that size helps nobody."""
 
@@ -77,9 +79,10 @@ class Branch(Node):
 
 @dataclass
 class Diagrams:
-    """The manager: all nodes and guards of one analysis; more than `most` nodes are given up."""
+    """The manager: all nodes and guards of one analysis; `effort` counts nodes, more than `most` are given up."""
 
     most: int = MOST_NODES
+    effort: Effort = field(default_factory=Effort)
     guards: dict[str, Guard] = field(default_factory=dict)
     _leaves: dict[Hashable, Leaf] = field(default_factory=dict)
     _branches: dict[tuple[int, tuple[Node, ...]], Branch] = field(default_factory=dict)
@@ -121,6 +124,7 @@ class Diagrams:
         if found is None:
             if len(self._branches) >= self.most:
                 raise TooManyWorlds(f"more than {self.most:,} combinations of guards")
+            self.effort.done += 1
             found = self._branches[key] = Branch(guard, children)
         return found
 
@@ -143,6 +147,7 @@ class Diagrams:
         key = (condition, then, other)
         found = self._ite.get(key)
         if found is None:
+            self.effort.done += 1
             order = min(condition.order, then.order, other.order)
             guard = self._by_order[order]
             if len(guard.values) == 2:

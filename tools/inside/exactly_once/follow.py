@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 from itertools import islice
 from typing import Any
 
 from . import table as tables
 from .core import Arguments, OutOfBudget
-from .diagram import Node, TooManyWorlds
+from .diagram import Diagrams, Node, TooManyWorlds
+from .effort import Effort
 from .engine import Engine
 from .entries import Entry
 from .instances import ManyClasses
@@ -20,29 +20,32 @@ from .table import Outcome, Row, spell
 from .values import NONE, FunctionValue, Obj
 
 MOST_TOGETHER = 25.0
-"""Seconds after which an object's classes are followed one by one."""
+"""Seconds' worth of work (see `effort`) after which an object's classes are followed one by one."""
 MOST_ALTERNATIVES = 12
 
 
 def follow(
-    program: Program, entry: Entry, factor: str, sinks: Sinks, facts: dict[str, str], seconds: float
+    program: Program, entry: Entry, factor: str, sinks: Sinks, facts: dict[str, str], seconds: float, effort: Effort
 ) -> list[dict[str, Any]]:
-    """The worlds tables of one entry (see `tools/exactly_once.py` for their fields).
+    """The worlds tables of one entry (see `tools/exactly_once.py` for their fields), for `seconds`' worth of work.
 
     Where an object may have many classes there is one table a class, its `slice` naming it.
     """
-    until = time.monotonic() + seconds
-    whole = _attempt(program, entry, factor, sinks, facts, time.monotonic() + min(seconds / 3, MOST_TOGETHER))
+    until = effort.after(seconds)
+
+    def attempt(more: dict[str, str], share: float, may_slice: bool = False) -> dict[str, Any] | ManyClasses | str:
+        engine = Engine(program, factor, sinks, {**facts, **more}, diagrams=Diagrams(effort=effort))
+        engine.until, engine.may_slice = effort.after(share), may_slice
+        return _attempt(engine, entry)
+
+    whole = attempt({}, min(seconds / 3, MOST_TOGETHER))
     if isinstance(whole, dict):
         return [{**whole, "slice": {}}]
     waiting: list[dict[str, str]] = [{}]
     done: list[dict[str, Any]] = []
     while waiting:
         slice_ = waiting.pop(0)
-        left = max(until - time.monotonic(), 0.0)
-        found = _attempt(
-            program, entry, factor, sinks, {**facts, **slice_}, time.monotonic() + left / (len(waiting) + 1), not slice_
-        )
+        found = attempt(slice_, effort.left(until) / (len(waiting) + 1), not slice_)
         if isinstance(found, ManyClasses):
             waiting = [{found.name: value} for value in found.values]
         elif isinstance(found, dict):
@@ -52,18 +55,8 @@ def follow(
     return done
 
 
-def _attempt(
-    program: Program,
-    entry: Entry,
-    factor: str,
-    sinks: Sinks,
-    facts: dict[str, str],
-    until: float,
-    may_slice: bool = False,
-) -> dict[str, Any] | ManyClasses | str:
+def _attempt(engine: Engine, entry: Entry) -> dict[str, Any] | ManyClasses | str:
     """The table; or the object whose classes should be followed one by one; or why there is none."""
-    engine = Engine(program, factor, sinks, facts)
-    engine.until, engine.may_slice = until, may_slice
     try:
         result = run(engine, entry, construct(engine, entry))
         return _data(engine, entry, tables.make(result, engine.diagrams.true, engine), "")

@@ -171,7 +171,7 @@ class Sinking(Library):
         return [v for v, _ in self.diagrams.values(node) if isinstance(v, Power | Tensor | Murky)]
 
     def _pass_on(self, name: str, values: frozenset[Any], arguments: Arguments, frame: Frame) -> Any:
-        murky = next((v for v in values if isinstance(v, Murky)), None)
+        murky = min((v for v in values if isinstance(v, Murky)), key=repr, default=None)
         if murky is not None:
             return murky
         if any(isinstance(v, Power) for v in values):
@@ -185,8 +185,13 @@ class Sinking(Library):
             self.assume(
                 f"{name} passes on what it is handed, once ({frame.module.path}:{getattr(arguments.node, 'lineno', 0)})"
             )
-            return next(iter(carrying))
-        return next(iter(tensors), None)
+            return min(carrying, key=_in_order)
+        return min(tensors, key=_in_order, default=None)
+
+
+def _in_order(value: Tensor) -> list[str]:
+    """Something to choose one of several by that is the same in every run."""
+    return sorted(map(repr, value.terms))
 
 
 __all__ = ["Const", "Sinking"]

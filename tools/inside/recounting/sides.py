@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -10,6 +9,7 @@ from typing import Any
 
 from ..exactly_once.core import Arguments, OutOfBudget
 from ..exactly_once.diagram import Diagrams, Node, TooManyWorlds, leaves, support
+from ..exactly_once.effort import Effort
 from ..exactly_once.entries import Entry
 from ..exactly_once.follow import construct
 from ..exactly_once.program import Function, Program
@@ -65,7 +65,7 @@ class Difference:
 
 def follow(engine: Watching, function: Function, source: str, seconds: float) -> Side:
     """Run a function, of an object built by its class's constructor, from the parameter `source` on if it is given."""
-    engine.until, engine.begin, engine.source = time.monotonic() + seconds, function, source
+    engine.until, engine.begin, engine.source = engine.effort.after(seconds), function, source
     try:
         result = _run(engine, function)
         d = engine.diagrams
@@ -244,18 +244,24 @@ Maker = Callable[[Program, Diagrams], Watching]
 
 
 def both(
-    before: Program | None, after: Program, entry: Entry, make: Maker, sources: list[str], seconds: float
+    before: Program | None,
+    after: Program,
+    entry: Entry,
+    make: Maker,
+    sources: list[str],
+    seconds: float,
+    effort: Effort,
 ) -> tuple[Side | None, Side]:
     """Follow an entry in both states, from the first of the sources for which a state has a number.
 
     A source is a parameter to follow; the empty one means whatever the router makes.
     """
-    until = time.monotonic() + seconds
+    until = effort.after(seconds)
     found: tuple[Side | None, Side] | None = None
     for number, source in enumerate(sources):
         # What comes first is likelier to be it, and gets more of the time.
-        share = (until - time.monotonic()) * (0.8 if number + 1 < len(sources) else 1.0)
-        diagrams = Together()
+        share = effort.left(until) * (0.8 if number + 1 < len(sources) else 1.0)
+        diagrams = Together(effort=effort)
         second = follow(make(after, diagrams), entry.function, source, share / (2 if before else 1))
         first = _first(before, entry, make, diagrams, source, share / 2) if before is not None else None
         counted = second.counted or (first is not None and first.counted)
